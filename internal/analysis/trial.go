@@ -43,7 +43,7 @@ type CallerRecord struct {
 // its load.
 func (r Record) Summarize(trial result.Trial) result.Trial {
 	seen := r.Merged
-	var errs [6]error
+	var errs [7]error
 	trial.Calls, trial.Dropped, trial.Late = seen.Calls, seen.Dropped, seen.Late
 	trial.Errors, trial.Samples = seen.Errors, seen.Samples
 	trial.Latency, errs[0] = result.FromEncoded(seen.Latency)
@@ -52,6 +52,10 @@ func (r Record) Summarize(trial result.Trial) result.Trial {
 	if len(seen.Errors) > 0 {
 		trial.AnsweredLateness = new(result.Histogram)
 		*trial.AnsweredLateness, errs[3] = result.FromEncoded(seen.AnsweredLateness)
+	}
+	if seen.Answers != "" {
+		trial.Messages = new(result.Histogram)
+		*trial.Messages, errs[6] = result.FromEncoded(seen.Answers)
 	}
 	trial.Callers, errs[4] = r.callers()
 	errs[5] = trial.CountLost(r.Config.Caller.Timeout, 0)

@@ -1,6 +1,10 @@
 package experiment
 
-import "time"
+import (
+	"encoding/json"
+	"strings"
+	"time"
+)
 
 // Service is what the calls of arms invoke in place of rpclab's own servers.
 type Service struct {
@@ -57,7 +61,7 @@ type ServiceCall struct {
 	Method   string            `yaml:"method" doc:"gRPC method, package.Service/Method" alternative:"true"`
 	HTTP     string            `yaml:"http" doc:"method of an HTTP request" enum:"GET,HEAD,POST,PUT,PATCH,DELETE" alternative:"true"`
 	Path     string            `yaml:"path" doc:"path and query of an HTTP request; it can be a template"`
-	Data     Data              `yaml:"data" doc:"the request message, or the body of an HTTP request; texts in it can be templates such as {{randomInt 1 99}}"`
+	Data     Data              `yaml:"data" doc:"the request message, or the body of an HTTP request; texts in it can be templates such as {{randomInt 1 99}}; or @FILE: calls send its values (JSON, NDJSON) or rows (CSV) in turn"`
 	Metadata map[string]string `yaml:"metadata" doc:"further metadata or headers of this call; values can be templates"`
 	Check    string            `yaml:"check" doc:"condition (CEL) that a response must meet, such as size(answer.orders) == 20 or status == 200; others count as errors of code CHECK"`
 	Stream   *CallStream       `yaml:"stream" doc:"when a call of a streaming method ends"`
@@ -88,5 +92,19 @@ type Identity struct {
 	Field   string `yaml:"field" doc:"field of the response with the backend's name, such as server.name" alternative:"true"`
 }
 
-// Data is a message in JSON, as the YAML document has it.
+// Data is a message in JSON, as the YAML document has it, or the text @FILE.
 type Data string
+
+// File returns the file with the messages; empty: they are in the document.
+func (d Data) File() string {
+	var text string
+	if json.Unmarshal([]byte(d), &text) != nil || !strings.HasPrefix(text, "@") {
+		return ""
+	}
+	return text[1:]
+}
+
+func dataOf(file string) Data {
+	text, _ := json.Marshal("@" + file) // a text is never invalid
+	return Data(text)
+}

@@ -58,6 +58,18 @@ func TestTemplatesInDataAreNotEscaped(t *testing.T) {
 	}
 }
 
+func TestDataFilesAreRelativeToTheServiceFile(t *testing.T) {
+	s := Service{ServiceBody: ServiceBody{Calls: []ServiceCall{{Data: `"@a.csv"`}, {Data: `"@/b.json"`}, {Data: `{"name":"@c"}`}}}}
+	placed := s.inDirectory("dir")
+	var files []string
+	for _, c := range placed.Calls {
+		files = append(files, c.Data.File())
+	}
+	if diff := cmp.Diff([]string{"dir/a.csv", "/b.json", ""}, files); diff != "" || s.Calls[0].Data.File() != "a.csv" {
+		t.Errorf("(-want +got)\n%s, and the service itself has %s", diff, s.Calls[0].Data)
+	}
+}
+
 // withService expands a built-in experiment with the service orders.
 func withService(t *testing.T, name string, o Options) (Plan, error) {
 	t.Helper()

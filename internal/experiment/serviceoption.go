@@ -210,6 +210,12 @@ func (s Service) inDirectory(dir string) Service {
 		own.CACert, own.Cert, own.Key = join(own.CACert), join(own.Cert), join(own.Key)
 		s.TLS = &own
 	}
+	s.Calls = slices.Clone(s.Calls)
+	for i, c := range s.Calls {
+		if file := c.Data.File(); file != "" {
+			s.Calls[i].Data = dataOf(join(file))
+		}
+	}
 	s.Proto, s.ImportPaths, s.Protoset = all(s.Proto), all(s.ImportPaths), join(s.Protoset)
 	if s.Server.Command != nil {
 		s.Server.Dir = join(s.Server.Dir)

@@ -1,11 +1,13 @@
 package lab
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"maps"
 	"os"
 	"slices"
+	"time"
 
 	"rpclab/internal/cluster"
 	"rpclab/internal/experiment"
@@ -68,7 +70,7 @@ func onlyHTTP(s experiment.Service) bool {
 
 // serviceCall returns the call that a trial makes of a service, and checks it as far as it can be checked
 // before a server runs.
-func serviceCall(s experiment.Service, name string) (*service.Spec, error) {
+func serviceCall(s experiment.Service, name string, timeout time.Duration) (*service.Spec, error) {
 	i := slices.IndexFunc(s.Calls, func(c experiment.ServiceCall) bool { return c.Name == name })
 	if i < 0 {
 		return nil, fmt.Errorf("the service %s has no call %q", s.Name, name)
@@ -81,6 +83,15 @@ func serviceCall(s experiment.Service, name string) (*service.Spec, error) {
 	var err error
 	if spec.TLS, err = readTLS(s.TLS); err != nil {
 		return nil, err
+	}
+	if spec.File = c.Data.File(); spec.File != "" {
+		if spec.Data, err = readData(spec.File); err != nil {
+			return nil, fmt.Errorf("data of call %s: %w", c.Name, err)
+		}
+	}
+	if spec.Stream.Timeout = timeout; c.Stream != nil {
+		spec.Stream.Requests, spec.Stream.PingPong = c.Stream.Requests, c.Stream.PingPong
+		spec.Stream.MaxResponses, spec.Stream.MaxDuration = c.Stream.Messages, c.Stream.Duration
 	}
 	maps.Copy(spec.Metadata, s.Metadata)
 	maps.Copy(spec.Metadata, c.Metadata)
@@ -119,6 +130,23 @@ func readTLS(t *experiment.ServiceTLS) (*service.TLS, error) {
 	}
 	_, err := read.Config()
 	return read, err
+}
+
+// maxDataFile is how much data a call can have, in bytes. Every caller stores it.
+const maxDataFile = 16 << 20
+
+// readData reads a file with the messages of a call.
+func readData(file string) (string, error) {
+	text, err := os.ReadFile(file)
+	switch {
+	case err != nil:
+		return "", err
+	case len(bytes.TrimSpace(text)) == 0:
+		return "", fmt.Errorf("%s is empty: write messages in it (JSON, NDJSON, or CSV with a header), or {} for an empty message", file)
+	case len(text) > maxDataFile:
+		return "", fmt.Errorf("%s has %d bytes, and at most %d are read: shorten it", file, len(text), maxDataFile)
+	}
+	return string(text), nil
 }
 
 // methodFiles returns the methods that the files of a service define; nil: it has no files.

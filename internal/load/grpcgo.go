@@ -27,6 +27,7 @@ import (
 	"rpclab/internal/service/data"
 	"rpclab/internal/service/raw"
 	"rpclab/internal/service/request"
+	"rpclab/internal/service/stream"
 	"rpclab/internal/wire/h2"
 	"rpclab/internal/workload"
 )
@@ -39,7 +40,7 @@ type grpcClient struct {
 	headers   metadata.MD
 	timeout   time.Duration
 	messages  *data.Messages
-	stream    *stream // nil: unary
+	stream    *stream.Stream // nil: unary
 	templates metadataTemplates
 	reply     atomic.Int64
 	decode    func(response []byte) error // nil: every response is accepted
@@ -133,12 +134,12 @@ func (c *grpcClient) Run(ctx context.Context, p pace.Pace, live *Progress) (*mea
 	if c.stream == nil {
 		return runCalls(ctx, p, c.messages, c.templates, c.timeout, live, c.unary)
 	}
-	streams := newGRPCStreams(c.stream, c.timeout, &c.reply, c.decode)
+	streams := grpcgo.NewStreams(c.stream, c.path, c.timeout)
 	recorder, start, err := runCalls(ctx, p, c.messages, c.templates, c.timeout, live, func(ctx context.Context, n uint64, message []byte) caller.Outcome {
 		return c.streaming(ctx, streams, n, message)
 	})
 	if err == nil {
-		recorder.Merge(streams.answers.Merged())
+		recorder.Merge(streams.Recorded())
 	}
 	return recorder, start, err
 }
@@ -155,25 +156,18 @@ func (c *grpcClient) unary(ctx context.Context, n uint64, message []byte) caller
 	return c.outcome(wait, err, &from, trailer)
 }
 
-func (c *grpcClient) streaming(ctx context.Context, streams *grpcStreams, n uint64, message []byte) caller.Outcome {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	stream, wait, err := grpcgo.NewStream(ctx, c.channel(n), streams.description(), c.path, grpc.ForceCodecV2(raw.Codec{}))
-	if err != nil {
-		return c.outcome(wait, err, nil)
+func (c *grpcClient) streaming(ctx context.Context, streams *grpcgo.Streams, n uint64, message []byte) caller.Outcome {
+	from, wait, err := streams.Call(ctx, c.channel(n), n, message, c.received)
+	return c.outcome(wait, err, from.Peer, from.Trailer, from.Header)
+}
+
+// received keeps the size of a response to a stream and returns why it cannot be decoded.
+func (c *grpcClient) received(response []byte) error {
+	c.reply.Store(int64(len(response)))
+	if c.decode == nil {
+		return nil
 	}
-	ended, err := streams.exchange(cancel, n, stream, message)
-	if err != nil {
-		return c.outcome(wait, err, nil)
-	}
-	from, _ := peer.FromContext(stream.Context()) // the option grpc.Peer is set later when the client ends a stream
-	if ended {
-		cancel()
-		header, _ := stream.Header() // there may be none yet
-		return c.outcome(wait, nil, from, header)
-	}
-	header, err := stream.Header()
-	return c.outcome(wait, err, from, stream.Trailer(), header)
+	return c.decode(response)
 }
 
 func (c *grpcClient) channel(n uint64) *grpc.ClientConn { return c.channels[n%uint64(len(c.channels))] }

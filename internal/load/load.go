@@ -10,6 +10,7 @@ import (
 	"rpclab/internal/process/running"
 	"rpclab/internal/service/data"
 	"rpclab/internal/service/request"
+	"rpclab/internal/service/stream"
 )
 
 // Load is a load that is ready to run: connected, with its method and messages.
@@ -17,7 +18,7 @@ type Load struct {
 	settings Settings
 	method   string // full name of the method, or method and URL
 	pace     pace.Pace
-	stream   *stream // nil: unary
+	stream   *stream.Stream // nil: unary
 	messages *data.Messages
 	to       target // which it dials
 	client   Client

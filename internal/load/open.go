@@ -12,6 +12,7 @@ import (
 	"rpclab/internal/service/decode"
 	"rpclab/internal/service/method"
 	"rpclab/internal/service/request"
+	"rpclab/internal/service/stream"
 )
 
 // Open prepares a load. Errors of the request match [ErrInvalid]; others report what went wrong
@@ -68,8 +69,8 @@ func (l *Load) openGRPC(ctx context.Context) error {
 	if l.messages, err = settings.messages(found.Input()); err != nil {
 		return err
 	}
-	if l.stream, err = settings.stream(found); err != nil {
-		return err
+	if l.stream, err = stream.New(settings.streams(), found, stream.Flags); err != nil {
+		return request.Invalid(err)
 	}
 	path := method.Path(found)
 	l.method = path[1:]

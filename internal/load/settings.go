@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"rpclab/internal/service/request"
+	"rpclab/internal/service/stream"
 )
 
 // ErrInvalid means that the request is invalid and no call was made.
@@ -129,6 +130,13 @@ func (s Settings) httpVersion() int {
 // connectsOnDemand reports whether each call in flight may open a connection if none is free.
 func (s Settings) connectsOnDemand() bool {
 	return s.httpVersion() == 1 && s.Connections == 0 && !s.PerCall
+}
+
+// streams returns the options of streaming methods.
+func (s Settings) streams() stream.Options {
+	return stream.Options{
+		Requests: s.Messages, NoRequests: s.NoMessages, PingPong: s.PingPong, MaxResponses: s.StreamMessages, MaxDuration: s.StreamDuration, Timeout: s.Timeout,
+	}
 }
 
 // rounds returns how often the load is made.

@@ -16,6 +16,7 @@ import (
 	"rpclab/internal/pace"
 	"rpclab/internal/service/data"
 	"rpclab/internal/service/request"
+	"rpclab/internal/service/stream"
 	"rpclab/internal/wire"
 	"rpclab/internal/wire/h2"
 	"rpclab/internal/workload"
@@ -42,9 +43,9 @@ type wireConfig struct {
 	compress           bool   // messages of gRPC
 	userAgent          string // of gRPC
 	messages           *data.Messages
-	stream             *stream // nil: unary
-	perCall            bool    // open a connection for each call
-	onDemand           bool    // open connections when calls need them
+	stream             *stream.Stream // nil: unary
+	perCall            bool           // open a connection for each call
+	onDemand           bool           // open connections when calls need them
 	pace               pace.Pace
 	connecting         ConnectionOptions
 	limits             ResponseLimits
@@ -81,15 +82,12 @@ func openWire(ctx context.Context, config wireConfig) (*wireClient, error) {
 	}
 	client := &wireClient{messages: config.messages}
 	call := wire.Call{
-		Method: config.path, HTTP: config.http, Authority: config.target.authority, Metadata: config.fields, Backend: workload.BackendTrailer,
+		Method: config.path, HTTP: config.http, Stream: config.stream, Authority: config.target.authority, Metadata: config.fields, Backend: workload.BackendTrailer,
 		Check: client.check, Decode: config.decode, OnStart: client.callStarted, OnEnd: client.callEnded,
 	}
 	call.Gzip, call.UserAgent = config.compress, config.userAgent
 	if len(config.templates) > 0 {
 		call.AppendMetadata = config.metadata
-	}
-	if config.stream != nil {
-		call.Stream = &config.stream.Stream
 	}
 	fixed := false
 	if call.Message, fixed = config.messages.Constant(); !fixed {

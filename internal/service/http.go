@@ -40,7 +40,7 @@ func OpenHTTP(spec Spec) (*Request, error) {
 		r.headers = append(r.headers, template{key, values})
 	}
 	if spec.Data != "" {
-		if r.body, err = data.Text("data of call "+spec.Name, []byte(spec.Data)); err != nil {
+		if r.body, err = spec.bodies(); err != nil {
 			return nil, err
 		}
 		if !typed {
@@ -57,6 +57,18 @@ func OpenHTTP(spec Spec) (*Request, error) {
 		return nil, errors.New("identity: an HTTP response names its backend in a header or a field: set identity.header or identity.field")
 	}
 	return r, nil
+}
+
+// bodies returns the bodies of requests: the data, or what a file has of them.
+func (s Spec) bodies() (*data.Messages, error) {
+	name, text, err := s.data(nil)
+	if err != nil {
+		return nil, err
+	}
+	if s.File == "" {
+		return data.Text(name, text)
+	}
+	return data.Bodies(name, text)
 }
 
 // For returns request n to a base URL such as http://127.0.0.1:80.

@@ -17,6 +17,7 @@ import (
 	"rpclab/internal/service/data"
 	"rpclab/internal/service/decode"
 	"rpclab/internal/service/method"
+	"rpclab/internal/service/stream"
 )
 
 // UpstreamHeader is the response header in which a proxy that rpclab configured names the backend
@@ -33,6 +34,7 @@ type Spec struct {
 	HTTP   string `json:"http,omitempty"`   // GET, POST, …
 	Path   string `json:"path,omitempty"`   // of the HTTP request, with its query; it can be a template
 	Data   string `json:"data,omitempty"`   // messages in JSON; empty: {}
+	File   string `json:"file,omitempty"`   // from which the data was read; if it is CSV, the data is too
 	Check  string `json:"check,omitempty"`  // CEL; empty: every response that can be decoded is right
 	Protos []byte `json:"protos,omitempty"` // a FileDescriptorSet; empty: the server is asked by reflection
 	// Metadata of every call. Values can be templates.
@@ -40,6 +42,7 @@ type Spec struct {
 	Authority string            `json:"authority,omitempty"` // empty: that of the target
 	TLS       *TLS              `json:"tls,omitempty"`       // nil: clear text
 	Identity  Identity          `json:"identity"`
+	Stream    stream.Options    `json:"stream"` // of a streaming method
 }
 
 // Identity says where a response names the backend that sent it. The zero value is its address.
@@ -61,9 +64,25 @@ func (s Spec) Source(ask func() method.Source) (method.Source, error) {
 	return ask(), nil
 }
 
+// data returns the messages in JSON, and their name in errors. of is their type; nil: not known.
+func (s Spec) data(of protoreflect.MessageDescriptor) (name string, text []byte, err error) {
+	if s.File == "" {
+		return "data of call " + s.Name, []byte(s.Data), nil
+	}
+	name, text = fmt.Sprintf("data of call %s: %s", s.Name, s.File), []byte(s.Data)
+	if !data.IsCSV(s.File) {
+		return name, text, nil
+	}
+	if text, err = data.FromCSV(text, of); err != nil {
+		return name, nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return name, text, nil
+}
+
 // Call is a call of a gRPC method that is ready to be made. It is safe for concurrent use.
 type Call struct {
-	Path     string // of the method in HTTP/2
+	Path     string         // of the method in HTTP/2
+	Stream   *stream.Stream // nil: unary
 	spec     Spec
 	messages *data.Messages
 	fixed    metadata.MD // of every call
@@ -85,11 +104,15 @@ func Open(ctx context.Context, spec Spec, source method.Source) (*Call, error) {
 	if err != nil {
 		return nil, fmt.Errorf("call %s: %w", spec.Name, err)
 	}
-	if found.IsStreamingClient() || found.IsStreamingServer() {
-		return nil, fmt.Errorf("call %s: %s is a streaming method, which only rpclab load can call yet", spec.Name, spec.Method)
-	}
 	c := &Call{Path: method.Path(found), spec: spec, response: decode.New(found.Output()), output: found.Output(), fixed: metadata.MD{}}
-	if c.messages, err = data.JSON("data of call "+spec.Name, []byte(spec.Data), found.Input()); err != nil {
+	if c.Stream, err = stream.New(spec.Stream, found, stream.Fields); err != nil {
+		return nil, fmt.Errorf("call %s: %w", spec.Name, err)
+	}
+	name, text, err := spec.data(found.Input())
+	if err != nil {
+		return nil, err
+	}
+	if c.messages, err = data.JSON(name, text, found.Input()); err != nil {
 		return nil, err
 	}
 	if spec.Check != "" {

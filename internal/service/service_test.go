@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	rpclabv1 "rpclab/api/rpclab/v1"
 	"rpclab/internal/service"
 	"rpclab/internal/service/method"
+	"rpclab/internal/service/stream"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -29,6 +31,31 @@ func open(t *testing.T, spec service.Spec) (*service.Call, error) {
 	}
 	spec.Name, spec.Method = "hello", "rpclab.v1.Greeter/SayHello"
 	return service.Open(t.Context(), spec, source)
+}
+
+func TestStreamOptionsHaveToFitTheMethod(t *testing.T) {
+	const want = "call hello: stream.messages and stream.duration: rpclab.v1.Greeter/SayHello does not stream responses; leave them out"
+	if _, err := open(t, service.Spec{Stream: stream.Options{MaxResponses: 3}}); err == nil || err.Error() != want {
+		t.Errorf("the error is %v, want %s", err, want)
+	}
+}
+
+func TestCallsSendTheRowsOfAFileInTurn(t *testing.T) {
+	call, err := open(t, service.Spec{File: "names.csv", Data: "name\na\nb\n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, want := range []string{"a", "b", "a"} {
+		message, err := call.Message(uint64(n))
+		var got rpclabv1.HelloRequest
+		if err := errors.Join(err, proto.Unmarshal(message, &got)); err != nil || got.Name != want {
+			t.Errorf("call %d sends %q, %v; want %q", n, got.Name, err, want)
+		}
+	}
+	const wrong = `data of call hello: names.csv: the header names "nmae", which is not a field of rpclab.v1.HelloRequest`
+	if _, err := open(t, service.Spec{File: "names.csv", Data: "nmae\na\n"}); err == nil || err.Error() != wrong {
+		t.Errorf("the error is %v, want %s", err, wrong)
+	}
 }
 
 func reply(t *testing.T, message, backend string) []byte {

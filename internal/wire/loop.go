@@ -12,7 +12,7 @@ import (
 )
 
 func newCore(ctx context.Context, cfg Config, call Call, index int) (*core, error) {
-	if err := errors.Join(call.HTTP.check(), call.Stream.check(call), call.Session.check(cfg, call)); err != nil {
+	if err := errors.Join(call.HTTP.check(), checkStream(call.Stream, call), call.Session.check(cfg, call)); err != nil {
 		return nil, err
 	}
 	poll, err := newPoller()

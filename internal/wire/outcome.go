@@ -38,12 +38,7 @@ func (c *core) streamEnded(call *call) {
 		status = c.decode(call, message)
 	}
 	if status.Code == h2.OK && c.call.Check != nil && c.call.Stream == nil {
-		if err := c.call.Check(call.number, message, backend); err != nil {
-			status = h2.Status{Code: h2.DataLoss, Message: err.Error()}
-			if _, failed := err.(CheckError); failed {
-				status.Code = h2.CheckFailed
-			}
-		}
+		status = c.check(call, message, backend)
 	}
 	c.endCall(call, backend, status)
 }

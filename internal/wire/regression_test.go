@@ -16,6 +16,7 @@ import (
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 
 	"rpclab/internal/pace"
+	"rpclab/internal/service/stream"
 	"rpclab/internal/wire"
 )
 
@@ -176,7 +177,7 @@ func TestAFrameOfManyMessagesMayExceedMaxMessage(t *testing.T) {
 	server.Start()
 	defer server.Close()
 	e := engine(t, wire.Config{Addresses: []string{server.Listener.Addr().String()}, MaxMessage: 60},
-		wire.Call{Method: "/test.Test/Many", Stream: &wire.Stream{Messages: 1, Responses: responses}})
+		wire.Call{Method: "/test.Test/Many", Stream: &stream.Stream{Messages: 1, Responses: responses}})
 	if m := load(t, e, pace.Sequence(3)); m.Backends[""] != 3 {
 		t.Errorf("errors %v %v", m.Errors, m.Samples)
 	}

@@ -4,12 +4,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"time"
 
+	"rpclab/internal/service/stream"
 	"rpclab/internal/wire/h2"
 )
 
-func (s *Stream) check(call Call) error {
+func checkStream(s *stream.Stream, call Call) error {
 	switch {
 	case s == nil:
 		return nil
@@ -21,30 +21,6 @@ func (s *Stream) check(call Call) error {
 		return fmt.Errorf("wire: a stream cannot have %d messages and %d responses", s.Messages, s.Responses)
 	}
 	return nil
-}
-
-// CheckResponses returns an error if a call that has ended got too few or too many responses.
-func (s *Stream) CheckResponses(n int) error {
-	if n >= s.Responses && (n == s.Responses || s.Responses == 0 || s.PingPong) {
-		return nil
-	}
-	return fmt.Errorf("the stream had %d responses, not %d", n, s.Responses)
-}
-
-// Unended says what a call waited for that did not end before its deadline.
-func (s *Stream) Unended(responses int, deadline time.Duration) string {
-	text := fmt.Sprintf("the stream did not end within %s", deadline)
-	switch {
-	case s.Responses == 1 && !s.PingPong: // the server does not stream
-		return fmt.Sprintf("no response within %s", deadline)
-	case s.MaxResponses > 0:
-		text += fmt.Sprintf(": it had %d of the %d responses of --stream-messages", responses, s.MaxResponses)
-		if s.KeepOpen {
-			text += fmt.Sprintf(", and --messages is %d", s.Messages)
-		}
-		return text
-	}
-	return fmt.Sprintf("%s (responses so far: %d); raise --timeout, or end it with --stream-messages or --stream-duration", text, responses)
 }
 
 // beginStream sets what the call sends first.
@@ -107,6 +83,18 @@ func (c *core) decode(call *call, message []byte) h2.Status {
 	return h2.Status{}
 }
 
+// check returns the status of a response that could be decoded.
+func (c *core) check(call *call, message []byte, backend string) h2.Status {
+	err := c.call.Check(call.number, message, backend)
+	if err == nil {
+		return h2.Status{}
+	}
+	if _, failed := err.(CheckError); failed {
+		return h2.Status{Code: h2.CheckFailed, Message: err.Error()}
+	}
+	return h2.Status{Code: h2.DataLoss, Message: err.Error()}
+}
+
 // receiveMessage handles one message with its prefix.
 func (c *core) receiveMessage(call *call, framed []byte) {
 	state := &call.streaming
@@ -121,9 +109,7 @@ func (c *core) receiveMessage(call *call, framed []byte) {
 		status = c.decode(call, message)
 	}
 	if status.Code == h2.OK && c.call.Check != nil {
-		if err := c.call.Check(call.number, message, ""); err != nil {
-			status = h2.Status{Code: h2.DataLoss, Message: err.Error()}
-		}
+		status = c.check(call, message, "")
 	}
 	if state.failure.Code == h2.OK {
 		state.failure = status

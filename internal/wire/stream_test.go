@@ -14,6 +14,7 @@ import (
 	rpclabv1 "rpclab/api/rpclab/v1"
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
+	"rpclab/internal/service/stream"
 	"rpclab/internal/wire"
 )
 
@@ -66,19 +67,19 @@ func TestStreamsCarryEveryMessage(t *testing.T) {
 	}
 	for what, c := range map[string]struct {
 		method string
-		stream wire.Stream
+		stream stream.Stream
 		says   string
 		code   string
 	}{
-		"from the server":            {"Repeat", wire.Stream{Messages: 1, Responses: 3}, "m", ""},
-		"from the client":            {"Join", wire.Stream{Messages: 200, Responses: 1}, "200", ""},
-		"bidirectional, ping-pong":   {"Echo", wire.Stream{Messages: 50, Responses: 50, PingPong: true}, "m", ""},
-		"bidirectional, pipelined":   {"Echo", wire.Stream{Messages: 50, Responses: 50}, "m", ""},
-		"several responses each":     {"Repeat", wire.Stream{Messages: 5, Responses: 5, PingPong: true}, "m", ""},
-		"any number of responses":    {"Repeat", wire.Stream{Messages: 2}, "m", ""},
-		"too few responses":          {"Echo", wire.Stream{Messages: 2, Responses: 3}, "m", "DATA_LOSS"},
-		"wrong responses":            {"Echo", wire.Stream{Messages: 2, Responses: 2}, "other", "DATA_LOSS"},
-		"a method that is not there": {"None", wire.Stream{Messages: 2, PingPong: true}, "m", "UNIMPLEMENTED"},
+		"from the server":            {"Repeat", stream.Stream{Messages: 1, Responses: 3}, "m", ""},
+		"from the client":            {"Join", stream.Stream{Messages: 200, Responses: 1}, "200", ""},
+		"bidirectional, ping-pong":   {"Echo", stream.Stream{Messages: 50, Responses: 50, PingPong: true}, "m", ""},
+		"bidirectional, pipelined":   {"Echo", stream.Stream{Messages: 50, Responses: 50}, "m", ""},
+		"several responses each":     {"Repeat", stream.Stream{Messages: 5, Responses: 5, PingPong: true}, "m", ""},
+		"any number of responses":    {"Repeat", stream.Stream{Messages: 2}, "m", ""},
+		"too few responses":          {"Echo", stream.Stream{Messages: 2, Responses: 3}, "m", "DATA_LOSS"},
+		"wrong responses":            {"Echo", stream.Stream{Messages: 2, Responses: 2}, "other", "DATA_LOSS"},
+		"a method that is not there": {"None", stream.Stream{Messages: 2, PingPong: true}, "m", "UNIMPLEMENTED"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			e := engine(t, wire.Config{Addresses: []string{addr}, Channels: 2, Timeout: 10 * time.Second}, wire.Call{
@@ -128,8 +129,8 @@ func TestStreamsCarryEveryMessage(t *testing.T) {
 
 func TestInvalidStreamsAreRejected(t *testing.T) {
 	for _, call := range []wire.Call{
-		{Method: "/a.B/C", Stream: &wire.Stream{Messages: -1}},
-		{HTTP: &wire.HTTP{Method: "GET", Path: "/", Version: 2}, Stream: &wire.Stream{Messages: 1}},
+		{Method: "/a.B/C", Stream: &stream.Stream{Messages: -1}},
+		{HTTP: &wire.HTTP{Method: "GET", Path: "/", Version: 2}, Stream: &stream.Stream{Messages: 1}},
 	} {
 		if _, err := wire.New(wire.Config{}, call); err == nil {
 			t.Errorf("%+v was taken", call)

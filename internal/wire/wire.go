@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"rpclab/internal/measure"
+	"rpclab/internal/service/stream"
 	"rpclab/internal/wire/h2"
 )
 
@@ -85,9 +86,12 @@ type Config struct {
 
 // Call is what every call sends and expects.
 type Call struct {
-	Method    string     // /package.Service/Method
-	HTTP      *HTTP      // nil: gRPC; else Method is not used
-	Stream    *Stream    // nil: unary
+	Method string // /package.Service/Method
+	HTTP   *HTTP  // nil: gRPC; else Method is not used
+	// Stream makes each call a stream of messages, each of which is the call's Message or AppendMessage.
+	// Check is called for each response. The recorder gets the time of each response since its request
+	// message was sent: with PingPong the message before it, otherwise the first. Nil: calls are unary.
+	Stream    *stream.Stream
 	Session   *Session   // nil: each call has its own response
 	Authority string     // empty: the first address
 	Metadata  []h2.Field // names in lower case
@@ -132,24 +136,6 @@ type HTTP struct {
 	Version int    // 1: HTTP/1.1 with connections kept alive; 2: HTTP/2
 	// ErrorStatus converts a response with a status of 400 or more; nil: the HTTP status itself.
 	ErrorStatus func(status int, body []byte) h2.Status
-}
-
-// Stream makes each call of a [Call] a stream of messages: server streaming, client streaming or
-// bidirectional. Each message is the call's Message or AppendMessage. Check is called for each
-// response. The recorder gets the time of each response since its request message was sent: with
-// PingPong the message before it, otherwise the first.
-type Stream struct {
-	// Messages is the number of messages a call sends: all at once or, with PingPong, each after the
-	// response to the one before.
-	Messages int
-	PingPong bool
-	// Responses is the number of responses that a call must get, with PingPong at least; 0: any number.
-	Responses int
-	// The client ends a call well after MaxResponses responses, or MaxDuration after it was sent; 0: it
-	// does not. With KeepOpen it does not close its side before.
-	MaxResponses int
-	MaxDuration  time.Duration
-	KeepOpen     bool
 }
 
 // Session makes each call of a [Call] a request whose response arrives over a stream that outlives

@@ -59,8 +59,7 @@ func newSession(job caller.Job, target caller.Target) (s *session, err error) {
 		s.calls, err = job.Workload.Unary()
 		return s, err
 	}
-	s.attempt = s.invokeService
-	if s.service, err = OpenCall(*job.Service, target); err != nil {
+	if s.service, err = openServiceCalls(job, target); err != nil {
 		return nil, err
 	}
 	secured, err := serviceCredentials(*job.Service)
@@ -68,6 +67,7 @@ func newSession(job caller.Job, target caller.Target) (s *session, err error) {
 		return nil, err
 	}
 	s.options = append(s.options, secured)
+	s.attempt = s.service.invoke
 	if authority := s.service.Authority(); authority != "" {
 		s.options = append(s.options, grpc.WithAuthority(authority))
 	}

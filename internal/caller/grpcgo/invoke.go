@@ -6,10 +6,34 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
+
+	"rpclab/internal/caller"
 )
+
+// DialOptions returns the options of a channel along a route: in clear text, and never through
+// an HTTP proxy named by the environment.
+func DialOptions(target caller.Target) []grpc.DialOption {
+	options := []grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy()}
+	if target.ServiceConfig != "" {
+		options = append(options, grpc.WithDefaultServiceConfig(target.ServiceConfig))
+	}
+	if target.Dial != nil {
+		options = append(options, grpc.WithContextDialer(target.Dial))
+	}
+	if len(target.Resolvers) > 0 {
+		options = append(options, grpc.WithResolvers(target.Resolvers...))
+	}
+	return options
+}
+
+// failed is the outcome of a call that failed after a wait for a stream.
+func failed(err error, wait time.Duration) caller.Outcome {
+	return caller.Outcome{Code: caller.Code(err), Message: err.Error(), Wait: wait}
+}
 
 // NewStream opens a stream. wait is how long grpc-go kept the call before it sent the headers: until other
 // calls left it a stream (MAX_CONCURRENT_STREAMS) and a processor. It is 0 if the channel had to connect.

@@ -1,6 +1,7 @@
 package grpcgo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,39 +55,86 @@ func serviceCredentials(spec service.Spec) (grpc.DialOption, error) {
 	return grpc.WithTransportCredentials(credentials.NewTLS(config)), nil
 }
 
-// invokeService makes a call of a service.
-func (s *session) invokeService(ctx context.Context, channel *grpc.ClientConn, n uint64) caller.Outcome {
-	call := s.service
-	request, err := call.Message(n)
+// serviceCalls makes the calls of a service.
+type serviceCalls struct {
+	*service.Call
+	timeout time.Duration // of a stream
+	streams *Streams      // of the load; nil: unary
+}
+
+func openServiceCalls(job caller.Job, target caller.Target) (*serviceCalls, error) {
+	call, err := OpenCall(*job.Service, target)
+	if err != nil || call.Stream == nil {
+		return &serviceCalls{Call: call}, err
+	}
+	if job.Hedge != nil {
+		return nil, fmt.Errorf("caller.hedge sends unary calls again, and the call %s of a streaming method has several messages: leave it out", job.Service.Name)
+	}
+	return &serviceCalls{Call: call, timeout: job.Timeout}, nil
+}
+
+// begin begins a load.
+func (s *serviceCalls) begin() {
+	if s.Stream != nil {
+		s.streams = NewStreams(s.Stream, s.Path, s.timeout)
+	}
+}
+
+// end adds to the recorder of a load what its calls did not record themselves.
+func (s *serviceCalls) end(load *measure.Recorder) {
+	if s.streams != nil {
+		load.Merge(s.streams.Recorded())
+	}
+}
+
+// invoke makes call n, which is a whole stream if the method is streaming.
+func (s *serviceCalls) invoke(ctx context.Context, channel *grpc.ClientConn, n uint64) caller.Outcome {
+	request, err := s.Message(n)
 	if err != nil {
 		return caller.Outcome{Code: "INTERNAL", Message: "make the request: " + err.Error()}
 	}
-	md, err := call.Metadata(n)
+	md, err := s.Metadata(n)
 	if err != nil {
 		return caller.Outcome{Code: "INTERNAL", Message: "make the metadata: " + err.Error()}
 	}
-	var header, trailer metadata.MD
-	var from peer.Peer
-	var named string
-	response := raw.Response{Decode: func(response []byte) (err error) {
-		named, err = call.Judge(response)
+	ctx = metadata.NewOutgoingContext(ctx, md)
+	named := ""
+	judge := func(response []byte) error {
+		backend, err := s.Judge(response)
+		named = cmp.Or(named, backend)
 		return err
-	}}
-	wait, err := Invoke(metadata.NewOutgoingContext(ctx, md), channel, raw.Codec{}, call.Path, request, &response,
-		grpc.Header(&header), grpc.Trailer(&trailer), grpc.Peer(&from))
+	}
+	var from Answered
+	var wait time.Duration
+	if s.streams != nil {
+		from, wait, err = s.streams.Call(ctx, channel, n, request, judge)
+	} else {
+		from, wait, err = s.unary(ctx, channel, request, judge)
+	}
+	if wrong, ok := errors.AsType[raw.InvalidError](err); ok {
+		return caller.Outcome{Code: service.CodeOf(wrong), Message: fmt.Sprintf("call %s: %v", s.Path, wrong), Wait: wait}
+	}
 	if err != nil {
-		return caller.Outcome{Code: caller.Code(err), Message: err.Error(), Wait: wait}
+		return failed(err, wait)
 	}
+	return caller.Outcome{Backend: cmp.Or(named, s.backend(from)), Code: measure.OK, Wait: wait}
+}
+
+func (s *serviceCalls) unary(ctx context.Context, channel *grpc.ClientConn, request []byte, judge func([]byte) error) (from Answered, wait time.Duration, err error) {
+	response := raw.Response{Decode: judge}
+	from.Peer = new(peer.Peer)
+	wait, err = Invoke(ctx, channel, raw.Codec{}, s.Path, request, &response, grpc.Header(&from.Header), grpc.Trailer(&from.Trailer), grpc.Peer(from.Peer))
+	if err == nil {
+		err = response.Invalid
+	}
+	return from, wait, err
+}
+
+// backend returns the name of the backend that answered.
+func (s *serviceCalls) backend(from Answered) string {
 	address := ""
-	if from.Addr != nil {
-		address = from.Addr.String()
+	if from.Peer != nil && from.Peer.Addr != nil {
+		address = from.Peer.Addr.String()
 	}
-	o := caller.Outcome{Backend: named, Code: measure.OK, Wait: wait}
-	if o.Backend == "" {
-		o.Backend = call.Identity().BackendOf(header, trailer, address)
-	}
-	if wrong := response.Invalid; wrong != nil {
-		o.Code, o.Message = service.CodeOf(wrong), fmt.Sprintf("call %s: %v", call.Path, wrong)
-	}
-	return o
+	return s.Identity().BackendOf(from.Header, from.Trailer, address)
 }

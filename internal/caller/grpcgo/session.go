@@ -7,37 +7,19 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 
 	"rpclab/internal/caller"
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
-	"rpclab/internal/service"
 	"rpclab/internal/workload"
 )
-
-// DialOptions returns the options of a channel along a route: in clear text, and never through
-// an HTTP proxy named by the environment.
-func DialOptions(target caller.Target) []grpc.DialOption {
-	options := []grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithNoProxy()}
-	if target.ServiceConfig != "" {
-		options = append(options, grpc.WithDefaultServiceConfig(target.ServiceConfig))
-	}
-	if target.Dial != nil {
-		options = append(options, grpc.WithContextDialer(target.Dial))
-	}
-	if len(target.Resolvers) > 0 {
-		options = append(options, grpc.WithResolvers(target.Resolvers...))
-	}
-	return options
-}
 
 // session makes each call on its own, over its channels.
 type session struct {
 	job        caller.Job
 	calls      workload.Unary
-	service    *service.Call // nil: calls of the workload
+	service    *serviceCalls // nil: calls of the workload
 	attempt    attemptFunc
 	uri        string
 	options    []grpc.DialOption
@@ -50,8 +32,14 @@ type session struct {
 type attemptFunc func(ctx context.Context, channel *grpc.ClientConn, n uint64) caller.Outcome
 
 func (s *session) Run(ctx context.Context, plan pace.Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
+	if s.service != nil {
+		s.service.begin()
+	}
 	recorder, start := caller.Run(ctx, plan, signal, s.job.Late, s.call, nil)
 	s.background.Wait()
+	if s.service != nil {
+		s.service.end(recorder)
+	}
 	return recorder, start, nil
 }
 
@@ -103,11 +91,6 @@ func (s *session) invoke(ctx context.Context, channel *grpc.ClientConn, n uint64
 		return caller.Outcome{Code: caller.DataLoss, Message: err.Error(), Wait: wait}
 	}
 	return caller.Outcome{Backend: backend, Code: measure.OK, Wait: wait}
-}
-
-// failed is the outcome of a call that failed after a wait for a stream.
-func failed(err error, wait time.Duration) caller.Outcome {
-	return caller.Outcome{Code: caller.Code(err), Message: err.Error(), Wait: wait}
 }
 
 // nonFatalCode is the code after which another attempt is sent, as in the hedgingPolicy of

@@ -23,12 +23,12 @@ type streamSession struct {
 	session *session
 
 	mu     sync.Mutex
-	free   []*stream // least recently used first
+	free   []*messageStream // least recently used first
 	opened uint64
 }
 
-// stream is an open stream with at most one message in flight.
-type stream struct {
+// messageStream is an open stream with at most one message in flight.
+type messageStream struct {
 	grpc.ClientStream
 	cancel   context.CancelFunc
 	openedAt time.Time
@@ -79,7 +79,7 @@ var (
 )
 
 // acquire returns a free stream that is not due for renewal, or opens a stream; for wait see [NewStream].
-func (s *streamSession) acquire(ctx context.Context) (free *stream, wait time.Duration, err error) {
+func (s *streamSession) acquire(ctx context.Context) (free *messageStream, wait time.Duration, err error) {
 	renew := s.session.job.Stream.Renew
 	for {
 		stream := s.popFree()
@@ -93,7 +93,7 @@ func (s *streamSession) acquire(ctx context.Context) (free *stream, wait time.Du
 	}
 }
 
-func (s *streamSession) popFree() *stream {
+func (s *streamSession) popFree() *messageStream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.free) == 0 {
@@ -104,19 +104,19 @@ func (s *streamSession) popFree() *stream {
 	return oldest
 }
 
-func (s *streamSession) release(stream *stream) {
+func (s *streamSession) release(stream *messageStream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.free = append(s.free, stream)
 }
 
 // open opens a stream before ctx ends. The stream outlives ctx.
-func (s *streamSession) open(ctx context.Context) (opened *stream, wait time.Duration, err error) {
+func (s *streamSession) open(ctx context.Context) (opened *messageStream, wait time.Duration, err error) {
 	s.mu.Lock()
 	channel := s.session.channels[s.opened%uint64(len(s.session.channels))]
 	s.opened++
 	s.mu.Unlock()
-	opened = &stream{openedAt: time.Now()}
+	opened = &messageStream{openedAt: time.Now()}
 	var streamContext context.Context
 	streamContext, opened.cancel = context.WithCancel(context.Background())
 	defer context.AfterFunc(ctx, opened.cancel)()
@@ -129,7 +129,7 @@ func (s *streamSession) open(ctx context.Context) (opened *stream, wait time.Dur
 }
 
 // exchange sends message n and waits for its response. It cancels a stream that fails.
-func (s *streamSession) exchange(ctx context.Context, stream *stream, n uint64) (backend string, err error) {
+func (s *streamSession) exchange(ctx context.Context, stream *messageStream, n uint64) (backend string, err error) {
 	defer context.AfterFunc(ctx, stream.cancel)()
 	defer func() {
 		if err != nil {
@@ -160,7 +160,7 @@ func (s *streamSession) exchange(ctx context.Context, stream *stream, n uint64) 
 }
 
 // close half-closes a stream and waits for its end.
-func (s *streamSession) close(stream *stream) {
+func (s *streamSession) close(stream *messageStream) {
 	defer stream.cancel()
 	defer time.AfterFunc(s.session.job.Timeout, stream.cancel).Stop()
 	if stream.CloseSend() == nil {

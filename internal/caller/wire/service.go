@@ -24,7 +24,7 @@ func serviceCall(spec service.Spec, target caller.Target) (call engine.Call, err
 	if identity.Field != "" {
 		return call, errors.New("the caller wire does not read identity.field: set identity to a header or a trailer, or use grpc-go")
 	}
-	call = engine.Call{Method: prepared.Path, Authority: prepared.Authority(), Backend: service.UpstreamHeader}
+	call = engine.Call{Method: prepared.Path, Stream: prepared.Stream, Authority: prepared.Authority(), Backend: service.UpstreamHeader}
 	if name := identity.Trailer + identity.Header; name != "" {
 		call.Backend = strings.ToLower(name)
 	}

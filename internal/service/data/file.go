@@ -1,0 +1,117 @@
+package data
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// IsCSV reports whether a file has comma-separated values, by its name.
+func IsCSV(file string) bool { return strings.EqualFold(path.Ext(file), ".csv") }
+
+// FromCSV returns the rows of comma-separated values as objects in JSON, one on each line. The first row
+// names the fields; a.b is the field b of the message a. An empty cell leaves its field out. of is the type
+// of the objects; nil: cells that are numbers or true or false in JSON are so in the objects too, and the others
+// are texts.
+func FromCSV(text []byte, of protoreflect.MessageDescriptor) ([]byte, error) {
+	rows, err := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")))).ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) < 2 {
+		return nil, errors.New("there is no row below the header, which names the fields")
+	}
+	var all bytes.Buffer
+	for _, row := range rows[1:] {
+		object := map[string]any{}
+		for i, cell := range row {
+			if cell == "" {
+				continue
+			}
+			if err := set(object, strings.Split(strings.TrimSpace(rows[0][i]), "."), cell, of); err != nil {
+				return nil, err
+			}
+		}
+		line, err := json.Marshal(object)
+		if err != nil {
+			return nil, err
+		}
+		all.Write(unescapeActions(line))
+		all.WriteByte('\n')
+	}
+	return all.Bytes(), nil
+}
+
+// set sets the field at a path of an object of a type, which may be nil.
+func set(object map[string]any, steps []string, cell string, of protoreflect.MessageDescriptor) error {
+	var field protoreflect.FieldDescriptor
+	if of != nil {
+		fields := of.Fields()
+		if field = fields.ByName(protoreflect.Name(steps[0])); field == nil {
+			field = fields.ByJSONName(steps[0])
+		}
+		if field == nil {
+			return fmt.Errorf("the header names %q, which is not a field of %s", steps[0], of.FullName())
+		}
+	}
+	if len(steps) == 1 {
+		object[steps[0]] = value(cell, field)
+		return nil
+	}
+	within, _ := object[steps[0]].(map[string]any)
+	if within == nil {
+		within = map[string]any{}
+		object[steps[0]] = within
+	}
+	var inner protoreflect.MessageDescriptor
+	if field != nil {
+		if inner = field.Message(); inner == nil || field.IsList() || field.IsMap() {
+			return fmt.Errorf("the header names %s, but %q of %s is not a single message", strings.Join(steps, "."), steps[0], of.FullName())
+		}
+	}
+	return set(within, steps[1:], cell, inner)
+}
+
+// value returns a cell as a value in JSON. Protobuf accepts numbers as texts.
+func value(cell string, field protoreflect.FieldDescriptor) any {
+	literal := json.Valid([]byte(cell))
+	switch {
+	case !literal:
+	case field == nil && !strings.ContainsAny(cell[:1], `"[{n`), field != nil && (field.Kind() == protoreflect.BoolKind || field.IsList() || field.IsMap()):
+		return json.RawMessage(cell)
+	}
+	return cell
+}
+
+// unescapeActions undoes the escapes of JSON in template actions.
+func unescapeActions(line []byte) []byte {
+	return templateAction.ReplaceAllFunc(line, func(action []byte) []byte {
+		var text string
+		if json.Unmarshal([]byte(`"`+string(action)+`"`), &text) != nil {
+			return action
+		}
+		return []byte(text)
+	})
+}
+
+// Bodies parses HTTP bodies in JSON: one value, the elements of an array, or several values (NDJSON), which
+// requests have in turn. Each may be a template.
+func Bodies(name string, text []byte) (*Messages, error) {
+	parts, err := split(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	all := new(Messages)
+	for _, part := range parts {
+		if err := all.add(part, func(text []byte) ([]byte, error) { return text, nil }); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, cleanError(err))
+		}
+	}
+	return all, nil
+}
