@@ -42,8 +42,12 @@ java)
 	made=$(find java ../api/rpclab build.sh -type f ! -name '*.go' -exec cksum {} + | sort; "$java" -version 2>&1)
 	if [ "$made" != "$(cat "$out/java/made-from" 2>/dev/null)" ]; then
 		rm -rf "$out/java"
-		mvn --quiet --batch-mode --strict-checksums -Dstyle.color=never --file java/pom.xml "-Dout=$out/java" process-classes >&2
-		sh java/verify.sh "$out/java/lib" >&2
+		# What Maven fetches is kept apart from that of other programs, so that all of it can be verified.
+		fetched=$cache/maven-$(cksum <java/checksums.sha256 | tr -d ' ')
+		for other in "$cache"/maven-*; do
+			[ "$other" = "$fetched" ] || rm -rf "$other"
+		done
+		sh java/build.sh "$out/java" "$fetched" >&2
 		"$java" "-XX:AOTCacheOutput=$out/java/aot" $flags -cp "$out/java/lib/*" rpclab.AotTraining >"$out/java/aot.log" 2>&1 ||
 			{ cat "$out/java/aot.log" >&2; exit 1; }
 		echo "$made" >"$out/java/made-from"

@@ -36,7 +36,7 @@ var pinned = []struct {
 }{
 	{regexp.MustCompile(`\bpip3?"? install\b|"install", "--quiet"`), "--require-hashes"},
 	{regexp.MustCompile(`\bcargo (build|clippy|install|fetch)\b`), "--locked"},
-	{regexp.MustCompile(`\bmvn --`), "verify.sh"},
+	{regexp.MustCompile(`\bmvn --`), "\nverify "},
 	{regexp.MustCompile(`\bnpm (install|i|add)\b|npm, "(install|i|add)"`), "npm ci"},
 	{regexp.MustCompile(`\b(curl|wget)\b[^|\n]*https?://[^1\s]`), "sha256sum"},
 	{regexp.MustCompile(`\bgo (install|run) \S+@(latest|main|master)\b`), "a version"},
@@ -47,7 +47,7 @@ var pinned = []struct {
 // line does not continue and the next is not a check.
 func TestDownloadsArePinned(t *testing.T) {
 	found := map[string]bool{}
-	for name, text := range tracked(t, "servers/build.sh", "*Dockerfile", "Makefile", "test/*.sh", "internal/tool/*.go", "internal/language/*.go", "cmd/rpclab/*.go", "web/bundle/*.go") {
+	for name, text := range tracked(t, "servers/*build.sh", "*Dockerfile", "Makefile", "test/*.sh", "internal/tool/*.go", "internal/language/*.go", "cmd/rpclab/*.go", "web/bundle/*.go") {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
@@ -67,7 +67,7 @@ func TestDownloadsArePinned(t *testing.T) {
 			}
 		}
 	}
-	for _, expected := range []string{"--require-hashes", "--locked", "verify.sh"} {
+	for _, expected := range []string{"--require-hashes", "--locked", "\nverify "} {
 		if !found[expected] {
 			t.Errorf("no statement needs %s, so the rules were not checked", expected)
 		}
@@ -138,10 +138,10 @@ func TestLockFilesHaveChecksums(t *testing.T) {
 			}
 		}
 	}
-	for name, text := range tracked(t, "servers/java/checksums.txt") {
+	for name, text := range tracked(t, "servers/java/checksums.sha256") {
 		for line := range strings.Lines(text) {
-			if !regexp.MustCompile(`^[0-9a-f]{64}  \S+\.jar\n$`).MatchString(line) {
-				t.Errorf("%s: %q is no checksum of a library", name, line)
+			if !regexp.MustCompile(`^[0-9a-f]{64}  \S+\.(jar|pom|exe)\n$`).MatchString(line) {
+				t.Errorf("%s: %q is no checksum of a file that Maven fetches", name, line)
 			}
 		}
 	}
