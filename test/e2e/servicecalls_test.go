@@ -11,6 +11,7 @@ import (
 
 // ownServer is an experiment on a program whose methods rpclab learns by reflection.
 const ownServer = `experiment: own
+question: Which calls does this server answer?
 services:
   hello:
     server:
