@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -63,7 +62,7 @@ func draftService(c *cobra.Command, settings generator.Settings) ([]byte, error)
 		return nil, fmt.Errorf("find the methods of %s: %w", settings.Target, err)
 	}
 	s := draft.Service{
-		Command: strings.Join(append([]string{"rpclab"}, os.Args[1:]...), " "), Addresses: strings.Split(settings.Target, ","),
+		Command: "rpclab init " + settings.Target, Addresses: strings.Split(settings.Target, ","),
 		Methods: draft.Usable(services), ImportPaths: settings.ImportPaths, Protoset: settings.Protoset, Authority: settings.Authority,
 	}
 	if settings.Proto != "" {

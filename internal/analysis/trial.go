@@ -19,10 +19,13 @@ type Record struct {
 	CallsBackends bool // false: callers call a function of their own process
 	// BackendsUnknown says that calls were answered, and rpclab does not know by which backends.
 	BackendsUnknown bool
-	Start           time.Time           // planned start of every caller
-	Callers         []CallerRecord      // at least one
-	Events          []PerformedEvent    // in the order of the experiment
-	Merged          measure.Measurement // of all callers
+	// OwnNames says that responses name their backends in a way of their own, which rpclab cannot compare
+	// with the endpoints.
+	OwnNames bool
+	Start    time.Time           // planned start of every caller
+	Callers  []CallerRecord      // at least one
+	Events   []PerformedEvent    // in the order of the experiment
+	Merged   measure.Measurement // of all callers
 	// Endpoints are the published sets of endpoints, the first from before the load.
 	Endpoints []cluster.Snapshot
 	// Servers is the usage of each backend, and CallsStarted the number of calls that each backend
@@ -83,7 +86,7 @@ func (r Record) Summarize(trial result.Trial) result.Trial {
 	}
 	trial.Wasted = wasted(r.CallsStarted, seen.Backends)
 	trial.Events = outcomes(r.Events, seen, r.Endpoints)
-	if r.BackendsUnknown {
+	if r.BackendsUnknown || r.OwnNames {
 		trial.Events = withoutBackends(trial.Events)
 	}
 	trial.Limited, trial.LimitedBy = generatorLimit(r.Config.Load, trial.Measures, seen.Waited)
@@ -119,6 +122,10 @@ func (r Record) callers() (all []result.Caller, err error) {
 func (r Record) callsPerBackend() map[string]uint64 {
 	calls := map[string]uint64{}
 	if !r.CallsBackends || r.BackendsUnknown {
+		return calls
+	}
+	if r.OwnNames {
+		maps.Copy(calls, r.Merged.Backends)
 		return calls
 	}
 	for _, snapshot := range r.Endpoints {

@@ -1,11 +1,15 @@
 package experiment
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
 	"rpclab/internal/suggest"
 )
+
+// dnsLabel matches the first part of a host name (RFC 1123).
+var dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 
 // ofOwnServers are the fields that only rpclab's own servers have, or that say how their methods are called.
 var ofOwnServers = []string{
@@ -38,6 +42,12 @@ func checkService(s Service, n *node, wrong *problems) {
 	}
 	if len(s.Proto) > 0 && s.Protoset != "" {
 		wrong.add(place("protoset"), "a service accepts only one of proto and protoset")
+	}
+	if !dnsLabel.MatchString(s.Name) {
+		wrong.add(place("service"), "service %q is not a DNS name, which it becomes: use lower-case letters, digits and dashes", s.Name)
+	}
+	if s.TLS != nil && s.TLS.ServerName != "" && s.Authority != "" && s.TLS.ServerName != s.Authority && !strings.HasPrefix(s.Authority, s.TLS.ServerName+":") {
+		wrong.add(place("tls"), "tls.servername and authority differ, and both are the name in the server's certificate: set one of them")
 	}
 	if s.TLS != nil && (s.TLS.Cert == "") != (s.TLS.Key == "") {
 		wrong.add(place("tls"), "tls.cert and tls.key belong together: set both or neither")

@@ -34,6 +34,13 @@ func (d descriptions) complete(ctx context.Context, call *service.Spec, servers 
 	key := servers.Service().Name + " " + call.Method
 	if known := d[key]; known != nil {
 		call.Protos = known
+		source, err := method.FromDescriptors(known)
+		if err == nil {
+			_, err = service.Open(ctx, *call, source)
+		}
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrService, err)
+		}
 		return nil
 	}
 	now, _ := servers.Endpoints().Current()

@@ -58,9 +58,10 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 	if err != nil {
 		return failedTrial(ctx, measured, err)
 	}
-	unknown := false
+	unknown, ownNames := false, false
 	if s := l.trial.job.Service; s != nil {
 		nameBackends(shares, s.Identity, endpoints.stop())
+		ownNames = !namesEndpoints(shares, endpoints.stop())
 		if unknown = !knowsBackends(shares); unknown {
 			measured.Unknown = unknownBackends(s.Identity)
 		}
@@ -72,7 +73,7 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 	sinceStart, own := endProcessors()
 	measured.Lost = l.bed.failures()
 	r := analysis.Record{
-		Config: l.trial.Config, CallsBackends: l.trial.library.callsBackends(), BackendsUnknown: unknown, Start: start, Callers: l.callers.records(shares), Merged: merged,
+		Config: l.trial.Config, CallsBackends: l.trial.library.callsBackends(), BackendsUnknown: unknown, OwnNames: ownNames, Start: start, Callers: l.callers.records(shares), Merged: merged,
 		Events: performed, Endpoints: endpoints.stop(), Servers: servers.Usage(),
 	}
 	if r.Proxies, r.Gateways, r.ControlPlane, err = l.bed.usage(); err != nil {

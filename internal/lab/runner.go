@@ -69,7 +69,7 @@ func (c *trialRunner) deploy(ctx context.Context, t trial) (servers cluster.Depl
 	if err != nil {
 		return nil, err
 	}
-	wanted := fmt.Sprint(spec)
+	wanted := identityOf(spec)
 	if c.servers != nil && c.serversFor == wanted && !t.Config.Server.Fresh && len(t.Events) == 0 {
 		return c.servers, nil
 	}
@@ -84,6 +84,16 @@ func (c *trialRunner) deploy(ctx context.Context, t trial) (servers cluster.Depl
 		c.serversFor = "" // events change the servers
 	}
 	return servers, nil
+}
+
+// identityOf returns a text that is the same for equal servers.
+func identityOf(spec cluster.Spec) string {
+	if spec.Program == nil {
+		return fmt.Sprint(spec)
+	}
+	program := *spec.Program
+	spec.Program = nil
+	return fmt.Sprint(spec, program)
 }
 
 // serverSpec returns the trial's servers with their command and keys.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"rpclab/internal/cluster"
@@ -31,7 +32,9 @@ func deployService(s experiment.Service, spec cluster.Spec) (cluster.Spec, error
 	if ready.Kind == "" && onlyHTTP(s) {
 		ready.Kind = cluster.ReadyTCP
 	}
-	ready.TLS = s.TLS != nil
+	if ready.TLS = s.TLS != nil; ready.TLS && s.TLS.Cert != "" && ready.Kind == "" {
+		ready.Kind = cluster.ReadyTCP // checks have no client certificate
+	}
 	spec.Ready = ready
 	if spec.Addresses = s.Server.Addresses; len(spec.Addresses) > 0 {
 		return spec, ready.Check()
@@ -93,8 +96,11 @@ func serviceCall(s experiment.Service, name string, timeout time.Duration) (*ser
 		spec.Stream.Requests, spec.Stream.PingPong = c.Stream.Requests, c.Stream.PingPong
 		spec.Stream.MaxResponses, spec.Stream.MaxDuration = c.Stream.Messages, c.Stream.Duration
 	}
-	maps.Copy(spec.Metadata, s.Metadata)
-	maps.Copy(spec.Metadata, c.Metadata)
+	for _, more := range []map[string]string{s.Metadata, c.Metadata} { // those of the call replace those of the service
+		for key, value := range more {
+			spec.Metadata[strings.ToLower(key)] = value
+		}
+	}
 	if c.HTTP != "" {
 		_, err := service.OpenHTTP(*spec)
 		return spec, err
@@ -193,17 +199,38 @@ func unknownBackends(i service.Identity) string {
 	return "rpclab does not know which backends answered: if the responses name them, set identity in the service file"
 }
 
-// knowsBackends reports whether any answered call names its backend, or none was answered.
-func knowsBackends(shares []measure.Measurement) bool {
-	answered := uint64(0)
-	for _, m := range shares {
-		if len(m.Backends) > 0 {
-			return true
+// namesEndpoints reports whether all names of backends are identities of endpoints.
+func namesEndpoints(shares []measure.Measurement, endpoints []cluster.Snapshot) bool {
+	known := map[string]bool{}
+	for _, set := range endpoints {
+		for _, e := range set.Endpoints {
+			known[e.ID] = true
 		}
+	}
+	for _, m := range shares {
+		for name := range m.Backends {
+			if !known[name] {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// mostUnnamed is the share of responses that may come without a name of their backend.
+const mostUnnamed = 0.01
+
+// knowsBackends reports whether the backends of nearly all answered calls are known.
+func knowsBackends(shares []measure.Measurement) bool {
+	answered, named := uint64(0), uint64(0)
+	for _, m := range shares {
 		answered += m.Calls
 		for _, n := range m.Errors {
 			answered -= n
 		}
+		for _, n := range m.Backends {
+			named += n
+		}
 	}
-	return answered == 0
+	return float64(named) >= (1-mostUnnamed)*float64(answered)
 }

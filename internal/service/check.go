@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	"cel.dev/cel-go/cel"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -16,6 +17,7 @@ import (
 type Check struct {
 	text    string
 	program cel.Program
+	failed  atomic.Uint64 // messages that did not meet it
 }
 
 // CompileCheck compiles a condition about a response of a type, which it calls answer.
@@ -53,7 +55,7 @@ func compileCheck(env *cel.Env, text string) (*Check, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w", text, err)
 	}
-	return &Check{text, program}, nil
+	return &Check{text: text, program: program}, nil
 }
 
 // firstLine returns the first error of a compiler, without its position in <input>.
@@ -70,7 +72,11 @@ func firstLine(err error) string {
 
 // Message returns why a response does not meet the condition; nil: it does.
 func (c *Check) Message(response proto.Message) error {
-	if err := c.eval(map[string]any{"answer": response}); err != nil {
+	err := c.eval(map[string]any{"answer": response})
+	if err != nil && c.failed.Add(1) > maxDescribed {
+		return err
+	}
+	if err != nil {
 		return fmt.Errorf("%w; the response was %s", err, shown(response))
 	}
 	return nil
@@ -86,6 +92,9 @@ func (c *Check) eval(values map[string]any) error {
 	}
 	return nil
 }
+
+// maxDescribed is how many errors show the response: it costs time, and reports have the first only.
+const maxDescribed = 10
 
 // maxShown is how much of a response an error shows, in bytes.
 const maxShown = 300

@@ -20,13 +20,17 @@ type Request struct {
 	path    *data.Messages
 	body    *data.Messages // nil: none
 	headers []template
+	numbers numbers
 	check   *Check // nil: a status below 400 is right
 }
 
 // OpenHTTP checks the path, body, headers and condition of an HTTP request.
 func OpenHTTP(spec Spec) (*Request, error) {
 	r := &Request{spec: spec}
-	var err error
+	err := errors.Join(checkTemplate("path of call "+spec.Name, spec.Path), checkTemplate("data of call "+spec.Name, spec.Data))
+	if err != nil {
+		return nil, err
+	}
 	if r.path, err = data.Text("path of call "+spec.Name, []byte(spec.Path)); err != nil {
 		return nil, err
 	}
@@ -71,9 +75,12 @@ func (s Spec) bodies() (*data.Messages, error) {
 	return data.Bodies(name, text)
 }
 
+// StartLoad continues the numbers of requests, as [Call.StartLoad] does.
+func (r *Request) StartLoad() { r.numbers.next() }
+
 // For returns request n to a base URL such as http://127.0.0.1:80.
 func (r *Request) For(ctx context.Context, base string, n uint64) (*http.Request, error) {
-	call := data.Call{Number: n}
+	call := data.Call{Number: r.numbers.of(n)}
 	path, err := r.path.For(call)
 	if err != nil {
 		return nil, err

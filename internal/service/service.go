@@ -4,10 +4,12 @@ package service
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
@@ -90,6 +92,7 @@ type Call struct {
 	response *decode.Message
 	output   protoreflect.MessageDescriptor
 	check    *Check // nil: none
+	numbers  numbers
 	field    []protoreflect.FieldDescriptor
 }
 
@@ -109,7 +112,7 @@ func Open(ctx context.Context, spec Spec, source method.Source) (*Call, error) {
 		return nil, fmt.Errorf("call %s: %w", spec.Name, err)
 	}
 	name, text, err := spec.data(found.Input())
-	if err != nil {
+	if err := errors.Join(err, checkTemplate(name, string(text))); err != nil {
 		return nil, err
 	}
 	if c.messages, err = data.JSON(name, text, found.Input()); err != nil {
@@ -125,8 +128,15 @@ func Open(ctx context.Context, spec Spec, source method.Source) (*Call, error) {
 	}
 	for key, value := range spec.Metadata {
 		key = strings.ToLower(key)
+		if err := errors.Join(checkKey(key), checkTemplate("metadata "+key, value)); err != nil {
+			return nil, err
+		}
 		if !strings.Contains(value, "{{") {
-			c.fixed.Append(key, value)
+			decoded, err := metadataValue(key, value)
+			if err != nil {
+				return nil, err
+			}
+			c.fixed.Append(key, decoded)
 			continue
 		}
 		values, err := data.Text("metadata "+key, []byte(value))
@@ -139,7 +149,34 @@ func Open(ctx context.Context, spec Spec, source method.Source) (*Call, error) {
 }
 
 // Message returns the request of call n, which must not be modified.
-func (c *Call) Message(n uint64) ([]byte, error) { return c.messages.For(data.Call{Number: n}) }
+func (c *Call) Message(n uint64) ([]byte, error) {
+	return c.messages.For(data.Call{Number: c.numbers.of(n)})
+}
+
+// StartLoad continues the numbers of calls, which each load counts from 0: messages of a file follow those of
+// the load before.
+func (c *Call) StartLoad() { c.numbers.next() }
+
+// numbers number the calls of several loads.
+type numbers struct{ base, made atomic.Uint64 }
+
+// of returns the number of call n of this load.
+func (n *numbers) of(call uint64) uint64 {
+	number := n.base.Load() + call
+	for made := n.made.Load(); number >= made && !n.made.CompareAndSwap(made, number+1); made = n.made.Load() {
+	}
+	return number
+}
+
+func (n *numbers) next() { n.base.Store(n.made.Load()) }
+
+// checkTemplate refuses what templates have in rpclab load only.
+func checkTemplate(what, text string) error {
+	if strings.Contains(text, ".Worker") {
+		return fmt.Errorf("%s: {{.Worker}} is known to rpclab load only: use {{.Number}} or {{uuid}}", what)
+	}
+	return nil
+}
 
 // Constant returns the request if all calls have the same.
 func (c *Call) Constant() (message []byte, ok bool) { return c.messages.Constant() }
@@ -149,6 +186,31 @@ func (c *Call) Authority() string { return c.spec.Authority }
 
 // Identity says where a response names its backend.
 func (c *Call) Identity() Identity { return c.spec.Identity }
+
+// reserved are the headers that gRPC sets itself.
+var reserved = []string{"content-type", "te", "user-agent", "host", "connection", "content-length", "transfer-encoding"}
+
+func checkKey(key string) error {
+	if slices.Contains(reserved, key) || strings.HasPrefix(key, "grpc-") || strings.HasPrefix(key, ":") {
+		return fmt.Errorf("metadata %s: gRPC sets this header itself: leave it out (authority sets :authority)", key)
+	}
+	return nil
+}
+
+// metadataValue returns a value as grpc-go takes it: that of a key that ends in -bin is base64 in a file.
+func metadataValue(key, value string) (string, error) {
+	if strings.ContainsAny(value, "\r\n\x00") {
+		return "", fmt.Errorf("metadata %s: the value has a line break", key)
+	}
+	if !strings.HasSuffix(key, "-bin") {
+		return value, nil
+	}
+	decoded, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(value, "="))
+	if err != nil {
+		return "", fmt.Errorf("metadata %s: %q is not base64, which keys ending in -bin require", key, value)
+	}
+	return string(decoded), nil
+}
 
 // VariesMetadata reports whether calls have different metadata.
 func (c *Call) VariesMetadata() bool { return len(c.varying) > 0 }
@@ -160,11 +222,15 @@ func (c *Call) Metadata(n uint64) (metadata.MD, error) {
 	}
 	all := c.fixed.Copy()
 	for _, one := range c.varying {
-		value, err := one.values.For(data.Call{Number: n})
+		value, err := one.values.For(data.Call{Number: c.numbers.of(n)})
 		if err != nil {
 			return nil, err
 		}
-		all.Append(one.key, string(value))
+		decoded, err := metadataValue(one.key, string(value))
+		if err != nil {
+			return nil, err
+		}
+		all.Append(one.key, decoded)
 	}
 	return all, nil
 }
@@ -238,7 +304,7 @@ func fieldText(message protoreflect.Message, path []protoreflect.FieldDescriptor
 // BackendOf returns the name of the backend that sent a response with these headers and trailers, from an
 // address: by the identity, or as the proxy before the backend named it.
 func (i Identity) BackendOf(header, trailer metadata.MD, address string) string {
-	first := func(md metadata.MD, key string) string {
+	last := func(md metadata.MD, key string) string { // a retried call has one for each attempt
 		if values := md.Get(key); len(values) > 0 {
 			return values[len(values)-1]
 		}
@@ -246,15 +312,17 @@ func (i Identity) BackendOf(header, trailer metadata.MD, address string) string 
 	}
 	switch {
 	case i.Trailer != "":
-		if name := first(trailer, i.Trailer); name != "" {
+		if name := last(trailer, i.Trailer); name != "" {
 			return name
 		}
-		return first(header, i.Trailer) // a response without messages has only trailers, in the header
+		return last(header, i.Trailer) // a response without messages has only trailers, in the header
 	case i.Header != "":
-		return first(header, i.Header)
+		return last(header, i.Header)
+	case i.Field != "":
+		return "" // the response names none
 	}
 	for _, md := range []metadata.MD{header, trailer} {
-		if upstream := first(md, UpstreamHeader); upstream != "" {
+		if upstream := last(md, UpstreamHeader); upstream != "" {
 			return upstream
 		}
 	}

@@ -99,6 +99,9 @@ func TestWrongCallsAreRefusedBeforeTheyAreMade(t *testing.T) {
 	}{
 		{service.Spec{Data: `{"nam": "x"}`}, `data of call hello is not a rpclab.v1.HelloRequest: `},
 		{service.Spec{Data: `{"name": "{{randomInt 9}}"}`}, "data of call hello is not a rpclab.v1.HelloRequest: 1:12: "},
+		{service.Spec{Data: `{"name": "{{.Worker}}"}`}, "{{.Worker}} is known to rpclab load only: use {{.Number}} or {{uuid}}"},
+		{service.Spec{Metadata: map[string]string{"Content-Type": "x"}}, "metadata content-type: gRPC sets this header itself"},
+		{service.Spec{Metadata: map[string]string{"id-bin": "%"}}, `metadata id-bin: "%" is not base64`},
 		{service.Spec{Check: "answer.mesage == ''"}, "check of call hello: \"answer.mesage == ''\": column 7: undefined field 'mesage'"},
 		{service.Spec{Check: "answer.message"}, `check of call hello: "answer.message" is a value of type string and not a condition: compare it with ==, < or >`},
 		{service.Spec{Check: "size(answer.message) >"}, `check of call hello: "size(answer.message) >": column 23: `},
@@ -122,6 +125,7 @@ func TestABackendIsNamedByItsIdentity(t *testing.T) {
 		{service.Identity{Header: "X-Pod"}, header, "from-header"},
 		{service.Identity{Trailer: "x-pod"}, header, "from-trailer"},
 		{service.Identity{Header: "other"}, header, ""},
+		{service.Identity{Field: "backend"}, header, ""},
 	} {
 		if got := c.identity.BackendOf(c.header, trailer, "1.2.3.4:5"); got != c.want {
 			t.Errorf("%+v with header %v: %q, want %q", c.identity, c.header, got, c.want)
@@ -139,5 +143,35 @@ func TestMetadataCanBeTemplates(t *testing.T) {
 		if err != nil || md.Get("tenant")[0] != "a" || md.Get("number")[0] != want {
 			t.Errorf("metadata of call %d: %v, %v; want tenant a and number %s", n, md, err, want)
 		}
+	}
+}
+
+// Blocks of arms that take turns are loads of their own, and each would begin with the first rows of a file.
+func TestNumbersContinueInTheNextLoad(t *testing.T) {
+	call, err := open(t, service.Spec{Data: `[{"name": "a"}, {"name": "b"}, {"name": "c"}]`, Metadata: map[string]string{"number": "{{.Number}}"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names, numbers []string
+	for range 2 {
+		call.StartLoad()
+		for n := range uint64(2) {
+			encoded, err := call.Message(n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request := new(rpclabv1.HelloRequest)
+			if err := proto.Unmarshal(encoded, request); err != nil {
+				t.Fatal(err)
+			}
+			md, err := call.Metadata(n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			names, numbers = append(names, request.Name), append(numbers, md.Get("number")[0])
+		}
+	}
+	if got := strings.Join(append(names, numbers...), " "); got != "a b c a 0 1 2 3" {
+		t.Errorf("two loads of two calls send %s, want a b c a with the numbers 0 1 2 3", got)
 	}
 }

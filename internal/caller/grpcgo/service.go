@@ -75,6 +75,7 @@ func openServiceCalls(job caller.Job, target caller.Target) (*serviceCalls, erro
 
 // begin begins a load.
 func (s *serviceCalls) begin() {
+	s.StartLoad()
 	if s.Stream != nil {
 		s.streams = NewStreams(s.Stream, s.Path, s.timeout)
 	}

@@ -3,6 +3,7 @@ package nethttp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http/httptrace"
 	"strings"
@@ -13,6 +14,9 @@ import (
 	"rpclab/internal/pace"
 	"rpclab/internal/service"
 )
+
+// maxBody is the longest body of a response, in bytes, as of gRPC messages.
+const maxBody = 4 << 20
 
 // serviceSession sends the HTTP requests of a service.
 type serviceSession struct {
@@ -39,6 +43,7 @@ func openService(base gatewaySession) (*serviceSession, error) {
 }
 
 func (s *serviceSession) Run(ctx context.Context, plan pace.Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
+	s.requests.StartLoad()
 	recorder, start := caller.Run(ctx, plan, signal, s.job.Late, s.call, nil)
 	return recorder, start, nil
 }
@@ -59,9 +64,12 @@ func (s *serviceSession) call(ctx context.Context, n uint64) (o caller.Outcome) 
 		return caller.Outcome{Code: caller.TransportCode(err), Message: err.Error()}
 	}
 	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxBody+1))
 	if err != nil {
 		return caller.Outcome{Code: caller.TransportCode(err), Message: err.Error()}
+	}
+	if len(body) > maxBody {
+		return caller.Outcome{Code: "RESOURCE_EXHAUSTED", Message: fmt.Sprintf("the body has more than %d bytes", maxBody)}
 	}
 	o.Backend, o.Code, o.Message = s.requests.Judge(answer.StatusCode, answer.Header, body, address)
 	if o.Code == "" {

@@ -14,15 +14,15 @@ import (
 	"rpclab/internal/wire/h2"
 )
 
-// serviceCall returns the engine's call of a service.
-func serviceCall(spec service.Spec, target caller.Target) (call engine.Call, err error) {
+// serviceCall returns the engine's call of a service, and what to do before each load.
+func serviceCall(spec service.Spec, target caller.Target) (call engine.Call, startLoad func(), err error) {
 	prepared, err := grpcgo.OpenCall(spec, target)
 	if err != nil {
-		return call, err
+		return call, nil, err
 	}
 	identity := prepared.Identity()
 	if identity.Field != "" {
-		return call, errors.New("the caller wire does not read identity.field: set identity to a header or a trailer, or use grpc-go")
+		return call, nil, errors.New("the caller wire does not read identity.field: set identity to a header or a trailer, or use grpc-go")
 	}
 	call = engine.Call{Method: prepared.Path, Stream: prepared.Stream, Authority: prepared.Authority(), Backend: service.UpstreamHeader}
 	if name := identity.Trailer + identity.Header; name != "" {
@@ -37,7 +37,7 @@ func serviceCall(spec service.Spec, target caller.Target) (call engine.Call, err
 	}
 	md, err := prepared.Metadata(0)
 	if err != nil {
-		return call, err
+		return call, nil, err
 	}
 	if prepared.VariesMetadata() {
 		call.AppendMetadata = func(n uint64, _ int, to []h2.Field) ([]h2.Field, error) {
@@ -54,7 +54,7 @@ func serviceCall(spec service.Spec, target caller.Target) (call engine.Call, err
 		}
 		return err
 	}
-	return call, nil
+	return call, prepared.StartLoad, nil
 }
 
 // appendFields appends metadata as HTTP/2 fields, values of -bin keys as base64.

@@ -29,7 +29,7 @@ type Caller struct{}
 // Open starts an engine on one core. All channels share one resolver. With a channel per call, each
 // call has its own connection only.
 func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error) {
-	call, config, err := prepare(job, target)
+	call, config, startLoad, err := prepare(job, target)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error)
 		return nil, err
 	}
 	conn := &resolverConn{}
-	opened := &session{resolver: conn}
+	opened := &session{resolver: conn, startLoad: startLoad}
 	config.Dial, config.Timeout, config.LateAfter, config.OnConnectionLost = target.Dial, job.Timeout, job.Late, conn.resolveNow
 	if opened.engine, err = engine.New(config, call); err != nil {
 		return nil, err
@@ -59,32 +59,36 @@ func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error)
 }
 
 // prepare translates a job into the engine's call and configuration.
-func prepare(job caller.Job, target caller.Target) (call engine.Call, config engine.Config, err error) {
+func prepare(job caller.Job, target caller.Target) (call engine.Call, config engine.Config, startLoad func(), err error) {
 	if config, err = channelsOf(job); err != nil {
-		return call, config, err
+		return call, config, nil, err
 	}
 	if job.Service != nil {
 		config.AddressIsBackend = job.Service.Identity.IsAddress()
 		if config.TLS, err = job.Service.TLS.Config(); err != nil {
-			return call, config, err
+			return call, config, nil, err
 		}
-		call, err = serviceCall(*job.Service, target)
-		return call, config, err
+		call, startLoad, err = serviceCall(*job.Service, target)
+		return call, config, startLoad, err
 	}
 	if job.Calculator != nil {
 		call, config.TLS, err = calculatorCall(job)
-		return call, config, err
+		return call, config, nil, err
 	}
 	call, err = callOf(job.Workload, job.REST)
-	return call, config, err
+	return call, config, nil, err
 }
 
 type session struct {
-	engine   *engine.Engine
-	resolver *resolverConn
+	engine    *engine.Engine
+	resolver  *resolverConn
+	startLoad func() // called before each load; nil: nothing
 }
 
 func (s *session) Run(ctx context.Context, plan pace.Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
+	if s.startLoad != nil {
+		s.startLoad()
+	}
 	recorder, start, _, err := s.engine.Run(ctx, plan, signal)
 	return recorder, start, err
 }

@@ -26,11 +26,14 @@ type Service struct {
 	Authority          string
 }
 
+// ofGRPC are the services that every gRPC server may have.
+var ofGRPC = []string{"grpc.reflection.", "grpc.health.", "grpc.channelz.", "grpc.admin."}
+
 // Usable returns the methods of services, those that probably only read first. It leaves out the services
 // that every gRPC server may have.
 func Usable(services []protoreflect.ServiceDescriptor) (all []protoreflect.MethodDescriptor) {
 	for _, s := range services {
-		if strings.HasPrefix(string(s.FullName()), "grpc.") {
+		if slices.ContainsFunc(ofGRPC, func(prefix string) bool { return strings.HasPrefix(string(s.FullName()), prefix) }) {
 			continue
 		}
 		for i := range s.Methods().Len() {
@@ -63,7 +66,8 @@ func (s Service) Write() ([]byte, error) {
 		"Written by: " + s.Command,
 		"Use it with: rpclab run channels --service FILE",
 	}, "\n")
-	add(root, "service", text(slug(string(first.Parent().Name()))))
+	named := slug(string(first.Parent().Name()))
+	add(root, "service", text(strings.Trim(named[:min(len(named), maxName)], "-")))
 	server := mapping()
 	add(server, "addresses", flow(s.Addresses...))
 	server.Content[0].FootComment = strings.Join([]string{
@@ -113,9 +117,17 @@ func call(m protoreflect.MethodDescriptor) *yaml.Node {
 	if m.IsStreamingServer() {
 		stream := mapping()
 		stream.Style = yaml.FlowStyle
-		add(stream, "messages", scalar("!!int", "10"))
+		if m.IsStreamingClient() { // many servers answer each request once
+			add(stream, "requests", scalar("!!int", "10"))
+			add(stream, "ping_pong", scalar("!!bool", "true"))
+		} else {
+			add(stream, "messages", scalar("!!int", "10"))
+		}
 		add(out, "stream", stream)
 		out.Content[len(out.Content)-1].LineComment = "rpclab ends a stream after so many responses, if the server does not"
+		if m.IsStreamingClient() {
+			out.Content[len(out.Content)-1].LineComment = "each request is sent after the response to the one before"
+		}
 	}
 	return out
 }

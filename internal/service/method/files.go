@@ -43,8 +43,12 @@ func (f files) Service(_ context.Context, name string) (protoreflect.ServiceDesc
 // FromProto compiles .proto files. It looks for each file and its imports in dirs, or by default in
 // the directory of the file.
 func FromProto(ctx context.Context, names []string, dirs []string) (Source, error) {
-	all := new(protoregistry.Files)
+	all, seen := new(protoregistry.Files), map[string]string{}
 	for _, name := range names {
+		if other := seen[filepath.Base(name)]; len(dirs) == 0 && other != "" && other != name {
+			return nil, request.Invalidf("%s and %s have the same name: set import_paths to the directory from which both are imported", other, name)
+		}
+		seen[filepath.Base(name)] = name
 		if err := compile(ctx, name, dirs, all); err != nil {
 			return nil, err
 		}
