@@ -38,7 +38,7 @@ func TestPackagesAreInstalledAgainForAnotherPython(t *testing.T) {
 		}
 		installed = append(installed, strings.Join(strings.Fields(string(text)), " "))
 	}
-	if want := "node python, node python, node python python"; strings.Join(installed, ", ") != want {
+	if want := "node python node python, node python node python, node python node python python python"; strings.Join(installed, ", ") != want {
 		t.Errorf("installed in all after each start: %q, want %q", installed, want)
 	}
 }
