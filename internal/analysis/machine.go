@@ -163,8 +163,8 @@ func busyRuns(a, b result.Document, pairs []armPair) (others [2]*float64, warnin
 		share := verdict.Median(shares[i])
 		others[i], text[i] = &share, fmt.Sprintf("%.0f %%", 100*share)
 		busy = busy || share >= mostOthers
-		if share > mostOthersBetweenRuns && why.text == "" {
-			why = reason{fmt.Sprintf("in %s, other programs used %.0f %% of the CPU time, and over %.0f %% runs are not compared: repeat it on a quiet machine, or use --allow busy",
+		if share >= mostOthersBetweenRuns && why.text == "" {
+			why = reason{fmt.Sprintf("in %s, other programs used %.0f %% of the CPU time, and from %.0f %% on runs are not compared: repeat it on a quiet machine, or use --allow busy",
 				run, 100*share, 100*mostOthersBetweenRuns), result.Cause{Kind: result.CauseInterference, Run: run, Share: share}}
 		}
 	}

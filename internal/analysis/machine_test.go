@@ -54,7 +54,7 @@ func TestRunsOnABusyMachineAreNotCompared(t *testing.T) {
 	quiet, busy := amid(runOf(t, 10, 10.1, 9.9, 10), 0.04), amid(runOf(t, 20, 20.1, 19.9, 20), 0.61)
 	o := CompareOptions{Gates: gates(t, "p50 ratio < 1.05")}
 	c := Compare(quiet, busy, o)
-	const why = "in B, other programs used 61 % of the CPU time, and over 50 % runs are not compared: repeat it on a quiet machine, or use --allow busy"
+	const why = "in B, other programs used 61 % of the CPU time, and from 50 % on runs are not compared: repeat it on a quiet machine, or use --allow busy"
 	if r := ratioOf(t, c, "latency_p50"); r.Decision != "undecided" || r.Reason != why || r.Cause.Kind != result.CauseInterference || r.Cause.Run != "B" {
 		t.Errorf("the verdict is %s: %q %+v, want undecided: %q", r.Decision, r.Reason, r.Cause, why)
 	}
