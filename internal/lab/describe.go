@@ -4,13 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/metadata"
-
+	"rpclab/internal/caller"
+	"rpclab/internal/caller/grpcgo"
 	"rpclab/internal/cluster"
 	"rpclab/internal/service"
 	"rpclab/internal/service/method"
@@ -18,9 +14,6 @@ import (
 
 // ErrService is wrapped by the error of a service file that does not fit the service that runs.
 var ErrService = errors.New("the service file does not fit the service")
-
-// descriptionTimeout bounds how long a server may take to describe its methods.
-const descriptionTimeout = 30 * time.Second
 
 // descriptions are the methods that services described, so that each is asked once in a run.
 type descriptions map[string][]byte // by service and method
@@ -48,28 +41,9 @@ func (d descriptions) complete(ctx context.Context, call *service.Spec, servers 
 	if len(ready) == 0 {
 		return nil // the callers will say so
 	}
-	ctx, cancel := context.WithTimeout(ctx, descriptionTimeout)
-	defer cancel()
-	secured, err := call.TLS.Config()
+	source, err := grpcgo.Describe(ctx, *call, caller.Target{URI: "passthrough:///" + ready[0].Addr.String()})
 	if err != nil {
-		return err
-	}
-	transport := insecure.NewCredentials()
-	if secured != nil {
-		transport = credentials.NewTLS(secured)
-	}
-	options := []grpc.DialOption{grpc.WithTransportCredentials(transport), grpc.WithNoProxy()}
-	if call.Authority != "" {
-		options = append(options, grpc.WithAuthority(call.Authority))
-	}
-	channel, err := grpc.NewClient("passthrough:///"+ready[0].Addr.String(), options...)
-	if err != nil {
-		return err
-	}
-	defer channel.Close()
-	source, err := method.Copy(ctx, method.FromServer(channel, metadata.New(call.Metadata)), call.Method)
-	if err != nil {
-		return fmt.Errorf("%w: call %s: %w", ErrService, call.Name, err)
+		return fmt.Errorf("%w: %w", ErrService, err)
 	}
 	if _, err := service.Open(ctx, *call, source); err != nil {
 		return fmt.Errorf("%w: %w", ErrService, err)

@@ -2,7 +2,6 @@ package load
 
 import (
 	"bytes"
-	"encoding/base64"
 	"fmt"
 	"net/http"
 	"slices"
@@ -10,6 +9,7 @@ import (
 
 	"google.golang.org/grpc/metadata"
 
+	"rpclab/internal/service"
 	"rpclab/internal/service/data"
 	"rpclab/internal/service/request"
 )
@@ -96,29 +96,45 @@ func (all metadataTemplates) gRPC(call data.Call) (metadata.MD, error) {
 	return grpcMetadata(headers)
 }
 
-// reservedHeaders are set by gRPC or forbidden in HTTP/2 (RFC 9113, section 8.2.2).
-var reservedHeaders = []string{"content-type", "te", "user-agent", "host", "content-length", "transfer-encoding",
-	"connection", "keep-alive", "proxy-connection", "upgrade"}
-
 // grpcMetadata converts headers to gRPC metadata. Values of keys that end in -bin are base64
 // (gRPC over HTTP/2, Binary-Header).
 func grpcMetadata(all http.Header) (metadata.MD, error) {
 	md := metadata.MD{}
 	for key, values := range all {
 		key = strings.ToLower(key)
-		if slices.Contains(reservedHeaders, key) || strings.HasPrefix(key, "grpc-") {
+		if service.IsReserved(key) {
 			return nil, request.Invalidf("--metadata %s: gRPC sets this header itself: leave it out%s", key, map[string]string{"user-agent": ", and use --user-agent", "host": ", and use --authority", "grpc-encoding": ", and use --compress"}[key])
 		}
 		for _, value := range values {
-			if strings.HasSuffix(key, "-bin") {
-				data, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(value, "="))
-				if err != nil {
-					return nil, request.Invalidf("--metadata %s: %q is not base64, which keys ending in -bin require", key, value)
-				}
-				value = string(data)
+			decoded, err := service.DecodeMetadata(key, value)
+			if err != nil {
+				return nil, request.Invalidf("--metadata %s: %w", key, err)
 			}
-			md.Append(key, value)
+			md.Append(key, decoded)
 		}
 	}
 	return md, nil
+}
+
+// loadMetadata is gRPC metadata: fixed of every call, without templates, and first of the first call.
+type loadMetadata struct{ fixed, first metadata.MD }
+
+// callMetadata returns the metadata of calls and its templates.
+func (s Settings) callMetadata() (md loadMetadata, templates metadataTemplates, err error) {
+	headers, err := s.headers()
+	if err != nil {
+		return md, nil, err
+	}
+	if md.fixed, err = grpcMetadata(headers); err != nil {
+		return md, nil, err
+	}
+	if templates, err = s.templates(); err != nil {
+		return md, nil, err
+	}
+	varying, err := templates.gRPC(data.Call{})
+	if err != nil {
+		return md, nil, request.Invalid(err)
+	}
+	md.first = metadata.Join(md.fixed, varying)
+	return md, templates, nil
 }

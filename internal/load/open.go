@@ -8,11 +8,11 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"rpclab/internal/service/data"
 	"rpclab/internal/service/decode"
 	"rpclab/internal/service/method"
 	"rpclab/internal/service/request"
 	"rpclab/internal/service/stream"
+	"rpclab/internal/wire/h2"
 )
 
 // Open prepares a load. Errors of the request match [ErrInvalid]; others report what went wrong
@@ -39,21 +39,9 @@ func Open(ctx context.Context, settings Settings) (*Load, error) {
 
 func (l *Load) openGRPC(ctx context.Context) error {
 	settings := l.settings
-	headers, err := settings.headers()
+	md, templates, err := settings.callMetadata()
 	if err != nil {
 		return err
-	}
-	md, err := grpcMetadata(headers)
-	if err != nil {
-		return err
-	}
-	templates, err := settings.templates()
-	if err != nil {
-		return err
-	}
-	first, err := templates.gRPC(data.Call{})
-	if err != nil {
-		return request.Invalid(err)
 	}
 	security, err := settings.TLS.Config()
 	if err != nil {
@@ -62,7 +50,7 @@ func (l *Load) openGRPC(ctx context.Context) error {
 	if l.to, err = settings.resolveTarget(ctx, settings.Target); err != nil {
 		return err
 	}
-	found, err := settings.findMethod(ctx, l.to, security, metadata.Join(md, first))
+	found, err := settings.findMethod(ctx, l.to, security, md.first)
 	if err != nil {
 		return err
 	}
@@ -81,7 +69,7 @@ func (l *Load) openGRPC(ctx context.Context) error {
 	if settings.Engine == Wire {
 		wired, err := openWire(ctx, wireConfig{
 			target: l.to, connections: max(settings.Connections, 1), cores: max(settings.Cores, 1), security: withServerName(security, l.to.authority),
-			timeout: settings.Timeout, path: path, fields: fields(md), messages: l.messages, stream: l.stream, compress: settings.Compress == Gzip, userAgent: settings.UserAgent, templates: templates,
+			timeout: settings.Timeout, path: path, fields: h2.AppendMetadata(nil, md.fixed), messages: l.messages, stream: l.stream, compress: settings.Compress == Gzip, userAgent: settings.UserAgent, templates: templates,
 			pace: l.pace, perCall: settings.PerCall, connecting: settings.ConnectionOptions, limits: settings.ResponseLimits, decode: ofAnyType(decodes),
 		})
 		if err != nil {
@@ -95,7 +83,7 @@ func (l *Load) openGRPC(ctx context.Context) error {
 		return err
 	}
 	client.decode = decodes
-	client.path, client.headers, client.timeout, client.messages, client.stream, client.templates = path, md, settings.Timeout, l.messages, l.stream, templates
+	client.path, client.headers, client.timeout, client.messages, client.stream, client.templates = path, md.fixed, settings.Timeout, l.messages, l.stream, templates
 	l.client = client
 	return nil
 }
@@ -114,25 +102,33 @@ var reflectionLimits = ResponseLimits{MaxMessage: 64 << 20}
 // findMethod finds the method's description in files, or asks the server over a separate
 // connection.
 func (s Settings) findMethod(ctx context.Context, to target, security *tls.Config, md metadata.MD) (found protoreflect.MethodDescriptor, err error) {
+	err = s.readDescriptions(ctx, to, security, md, func(ctx context.Context, source method.Source) (err error) {
+		found, err = method.Find(ctx, source, s.Call)
+		if errors.Is(err, request.ErrInvalid) {
+			return request.Invalidf("--call %s: %w", s.Call, err)
+		}
+		return err
+	})
+	return found, err
+}
+
+// readDescriptions calls read with the descriptions of methods in files, or of the server over a separate connection.
+func (s Settings) readDescriptions(ctx context.Context, to target, security *tls.Config, md metadata.MD, read func(context.Context, method.Source) error) error {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	source, err := s.source(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if source == nil {
 		reflector, err := openGRPC(ctx, to, 1, security, reflectionLimits, nil, s.dialOptions()...)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		defer reflector.Close()
 		source = method.FromServer(reflector.channels[0], md)
 	}
-	found, err = method.Find(ctx, source, s.Call)
-	if errors.Is(err, request.ErrInvalid) {
-		return nil, request.Invalidf("--call %s: %w", s.Call, err)
-	}
-	return found, err
+	return read(ctx, source)
 }
 
 // source returns where the method is described; nil: server reflection.
@@ -151,65 +147,29 @@ func (s Settings) source(ctx context.Context) (source method.Source, err error) 
 
 // Services returns the services that files or the server describe, without making a call.
 func (s Settings) Services(ctx context.Context) (all []protoreflect.ServiceDescriptor, err error) {
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
-	defer cancel()
-	source, err := s.source(ctx)
+	md, _, err := s.callMetadata()
 	if err != nil {
 		return nil, err
 	}
-	if source == nil {
-		md, err := s.reflectionMetadata()
-		if err != nil {
-			return nil, err
-		}
-		security, err := s.TLS.Config()
-		if err != nil {
-			return nil, err
-		}
-		to, err := s.resolveTarget(ctx, s.Target)
-		if err != nil {
-			return nil, err
-		}
-		reflector, err := openGRPC(ctx, to, 1, security, reflectionLimits, nil, s.dialOptions()...)
-		if err != nil {
-			return nil, err
-		}
-		defer reflector.Close()
-		source = method.FromServer(reflector.channels[0], md)
-	}
-	names, err := source.Services(ctx)
+	security, err := s.TLS.Config()
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range names {
-		found, err := source.Service(ctx, name)
-		if err != nil {
+	var to target
+	if s.Proto == "" && s.Protoset == "" {
+		if to, err = s.resolveTarget(ctx, s.Target); err != nil {
 			return nil, err
 		}
-		if found != nil {
-			all = append(all, found)
+	}
+	err = s.readDescriptions(ctx, to, security, md.first, func(ctx context.Context, source method.Source) error {
+		names, err := source.Services(ctx)
+		for _, name := range names {
+			found, failed := source.Service(ctx, name)
+			if err = errors.Join(err, failed); found != nil {
+				all = append(all, found)
+			}
 		}
-	}
-	return all, nil
-}
-
-// reflectionMetadata returns the metadata of a request for descriptions, templates as of call 0.
-func (s Settings) reflectionMetadata() (metadata.MD, error) {
-	headers, err := s.headers()
-	if err != nil {
-		return nil, err
-	}
-	md, err := grpcMetadata(headers)
-	if err != nil {
-		return nil, err
-	}
-	templates, err := s.templates()
-	if err != nil {
-		return nil, err
-	}
-	first, err := templates.gRPC(data.Call{})
-	if err != nil {
-		return nil, request.Invalid(err)
-	}
-	return metadata.Join(md, first), nil
+		return err
+	})
+	return all, err
 }

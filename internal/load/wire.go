@@ -3,14 +3,11 @@ package load
 import (
 	"context"
 	"crypto/tls"
-	"encoding/base64"
 	"errors"
 	"net"
 	"strings"
 	"sync/atomic"
 	"time"
-
-	"google.golang.org/grpc/metadata"
 
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
@@ -127,25 +124,12 @@ func hasNoThinkTime(p pace.Pace) bool {
 	return ok && closed.Think == 0
 }
 
-// fields converts metadata to HTTP/2 fields, values of -bin keys as base64.
-func fields(md metadata.MD) (all []h2.Field) {
-	for name, values := range md {
-		for _, value := range values {
-			if strings.HasSuffix(name, "-bin") {
-				value = base64.RawStdEncoding.EncodeToString([]byte(value))
-			}
-			all = append(all, h2.Field{Name: name, Value: value})
-		}
-	}
-	return all
-}
-
 // metadata appends the metadata of a call that are templates.
 func (c wireConfig) metadata(n uint64, worker int, to []h2.Field) ([]h2.Field, error) {
 	call := data.Call{Number: n, Worker: worker}
 	if c.http == nil {
 		md, err := c.templates.gRPC(call)
-		return append(to, fields(md)...), err
+		return h2.AppendMetadata(to, md), err
 	}
 	headers, err := c.templates.For(call)
 	for name, values := range headers {

@@ -4,7 +4,6 @@ package service
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
@@ -57,13 +56,13 @@ type Identity struct {
 // IsAddress reports whether a backend is named by its address.
 func (i Identity) IsAddress() bool { return i == Identity{} }
 
-// Source returns where the methods of the service are defined: in its files, or else in the server that ask
-// reaches.
-func (s Spec) Source(ask func() method.Source) (method.Source, error) {
-	if len(s.Protos) > 0 {
-		return method.FromDescriptors(s.Protos)
+// FirstMetadata returns the metadata of the first call, for a request before it.
+func (s Spec) FirstMetadata() (metadata.MD, error) {
+	m, err := newCallMetadata(s.Metadata)
+	if err != nil {
+		return nil, err
 	}
-	return ask(), nil
+	return m.of(func() uint64 { return 0 })
 }
 
 // data returns the messages in JSON, and their name in errors. of is their type; nil: not known.
@@ -87,18 +86,12 @@ type Call struct {
 	Stream   *stream.Stream // nil: unary
 	spec     Spec
 	messages *data.Messages
-	fixed    metadata.MD // of every call
-	varying  []template  // metadata with a value of its own in each call
+	metadata callMetadata
 	response *decode.Message
 	output   protoreflect.MessageDescriptor
 	check    *Check // nil: none
 	numbers  numbers
 	field    []protoreflect.FieldDescriptor
-}
-
-type template struct {
-	key    string
-	values *data.Messages
 }
 
 // Open finds the method of a call and checks its message, its metadata and its condition.
@@ -107,7 +100,7 @@ func Open(ctx context.Context, spec Spec, source method.Source) (*Call, error) {
 	if err != nil {
 		return nil, fmt.Errorf("call %s: %w", spec.Name, err)
 	}
-	c := &Call{Path: method.Path(found), spec: spec, response: decode.New(found.Output()), output: found.Output(), fixed: metadata.MD{}}
+	c := &Call{Path: method.Path(found), spec: spec, response: decode.New(found.Output()), output: found.Output()}
 	if c.Stream, err = stream.New(spec.Stream, found, stream.Fields); err != nil {
 		return nil, fmt.Errorf("call %s: %w", spec.Name, err)
 	}
@@ -126,26 +119,8 @@ func Open(ctx context.Context, spec Spec, source method.Source) (*Call, error) {
 	if c.field, err = fieldPath(found.Output(), spec.Identity.Field); err != nil {
 		return nil, err
 	}
-	for key, value := range spec.Metadata {
-		key = strings.ToLower(key)
-		if err := errors.Join(checkKey(key), checkTemplate("metadata "+key, value)); err != nil {
-			return nil, err
-		}
-		if !strings.Contains(value, "{{") {
-			decoded, err := metadataValue(key, value)
-			if err != nil {
-				return nil, err
-			}
-			c.fixed.Append(key, decoded)
-			continue
-		}
-		values, err := data.Text("metadata "+key, []byte(value))
-		if err != nil {
-			return nil, err
-		}
-		c.varying = append(c.varying, template{key, values})
-	}
-	return c, nil
+	c.metadata, err = newCallMetadata(spec.Metadata)
+	return c, err
 }
 
 // Message returns the request of call n, which must not be modified.
@@ -170,14 +145,6 @@ func (n *numbers) of(call uint64) uint64 {
 
 func (n *numbers) next() { n.base.Store(n.made.Load()) }
 
-// checkTemplate refuses what templates have in rpclab load only.
-func checkTemplate(what, text string) error {
-	if strings.Contains(text, ".Worker") {
-		return fmt.Errorf("%s: {{.Worker}} is known to rpclab load only: use {{.Number}} or {{uuid}}", what)
-	}
-	return nil
-}
-
 // Constant returns the request if all calls have the same.
 func (c *Call) Constant() (message []byte, ok bool) { return c.messages.Constant() }
 
@@ -187,52 +154,12 @@ func (c *Call) Authority() string { return c.spec.Authority }
 // Identity says where a response names its backend.
 func (c *Call) Identity() Identity { return c.spec.Identity }
 
-// reserved are the headers that gRPC sets itself.
-var reserved = []string{"content-type", "te", "user-agent", "host", "connection", "content-length", "transfer-encoding"}
-
-func checkKey(key string) error {
-	if slices.Contains(reserved, key) || strings.HasPrefix(key, "grpc-") || strings.HasPrefix(key, ":") {
-		return fmt.Errorf("metadata %s: gRPC sets this header itself: leave it out (authority sets :authority)", key)
-	}
-	return nil
-}
-
-// metadataValue returns a value as grpc-go takes it: that of a key that ends in -bin is base64 in a file.
-func metadataValue(key, value string) (string, error) {
-	if strings.ContainsAny(value, "\r\n\x00") {
-		return "", fmt.Errorf("metadata %s: the value has a line break", key)
-	}
-	if !strings.HasSuffix(key, "-bin") {
-		return value, nil
-	}
-	decoded, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(value, "="))
-	if err != nil {
-		return "", fmt.Errorf("metadata %s: %q is not base64, which keys ending in -bin require", key, value)
-	}
-	return string(decoded), nil
-}
-
 // VariesMetadata reports whether calls have different metadata.
-func (c *Call) VariesMetadata() bool { return len(c.varying) > 0 }
+func (c *Call) VariesMetadata() bool { return len(c.metadata.varying) > 0 }
 
 // Metadata returns the metadata of call n.
 func (c *Call) Metadata(n uint64) (metadata.MD, error) {
-	if len(c.varying) == 0 {
-		return c.fixed, nil
-	}
-	all := c.fixed.Copy()
-	for _, one := range c.varying {
-		value, err := one.values.For(data.Call{Number: c.numbers.of(n)})
-		if err != nil {
-			return nil, err
-		}
-		decoded, err := metadataValue(one.key, string(value))
-		if err != nil {
-			return nil, err
-		}
-		all.Append(one.key, decoded)
-	}
-	return all, nil
+	return c.metadata.of(func() uint64 { return c.numbers.of(n) })
 }
 
 // CheckError is the error of a response that does not meet the call's check.

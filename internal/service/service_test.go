@@ -26,7 +26,7 @@ func open(t *testing.T, spec service.Spec) (*service.Call, error) {
 	if spec.Protos, err = method.Descriptors(source); err != nil {
 		t.Fatal(err)
 	}
-	if source, err = spec.Source(nil); err != nil {
+	if source, err = method.FromDescriptors(spec.Protos); err != nil {
 		t.Fatal(err)
 	}
 	spec.Name, spec.Method = "hello", "rpclab.v1.Greeter/SayHello"

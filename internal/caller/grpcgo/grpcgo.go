@@ -62,16 +62,9 @@ func newSession(job caller.Job, target caller.Target) (s *session, err error) {
 	if s.service, err = openServiceCalls(job, target); err != nil {
 		return nil, err
 	}
-	secured, err := serviceCredentials(*job.Service)
-	if err != nil {
-		return nil, err
-	}
-	s.options = append(s.options, secured)
 	s.attempt = s.service.invoke
-	if authority := s.service.Authority(); authority != "" {
-		s.options = append(s.options, grpc.WithAuthority(authority))
-	}
-	return s, nil
+	s.options, err = serviceOptions(*job.Service, target)
+	return s, err
 }
 
 // OpenCalculator opens a session with a calculator. It fails if the job has another workload or

@@ -9,7 +9,6 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 
@@ -23,36 +22,58 @@ import (
 // reflectionTimeout bounds how long a server may take to describe its methods.
 const reflectionTimeout = 30 * time.Second
 
-// OpenCall prepares the call of a service. It asks the server for the method if no file defines it.
-func OpenCall(spec service.Spec, target caller.Target) (call *service.Call, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), reflectionTimeout)
+// Describe asks the server that a target reaches for the files that define the method of a call.
+func Describe(ctx context.Context, spec service.Spec, target caller.Target) (source method.Source, err error) {
+	ctx, cancel := context.WithTimeout(ctx, reflectionTimeout)
 	defer cancel()
-	secured, err := serviceCredentials(spec)
+	md, err := spec.FirstMetadata()
 	if err != nil {
 		return nil, err
 	}
-	var channel *grpc.ClientConn
-	if len(spec.Protos) == 0 {
-		if channel, err = grpc.NewClient(target.URI, append(DialOptions(target), secured)...); err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, channel.Close()) }()
+	options, err := serviceOptions(spec, target)
+	if err != nil {
+		return nil, err
 	}
-	source, err := spec.Source(func() method.Source { return method.FromServer(channel, metadata.New(spec.Metadata)) })
+	channel, err := grpc.NewClient(target.URI, options...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, channel.Close()) }()
+	if source, err = method.Copy(ctx, method.FromServer(channel, md), spec.Method); err != nil {
+		return nil, fmt.Errorf("call %s: %w", spec.Name, err)
+	}
+	return source, nil
+}
+
+// OpenCall prepares the call of a service. It asks the server for the method if no file defines it.
+func OpenCall(spec service.Spec, target caller.Target) (call *service.Call, err error) {
+	ctx := context.Background()
+	var source method.Source
+	if len(spec.Protos) > 0 {
+		source, err = method.FromDescriptors(spec.Protos)
+	} else {
+		source, err = Describe(ctx, spec, target)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return service.Open(ctx, spec, source)
 }
 
-// serviceCredentials returns the option with the credentials of a service's connections. The name to verify is
-// that of the TLS settings, or else the authority.
-func serviceCredentials(spec service.Spec) (grpc.DialOption, error) {
+// serviceOptions returns the options of a channel to a service along a route.
+func serviceOptions(spec service.Spec, target caller.Target) ([]grpc.DialOption, error) {
+	options := DialOptions(target)
 	config, err := spec.TLS.Config()
-	if err != nil || config == nil {
-		return grpc.WithTransportCredentials(insecure.NewCredentials()), err
+	if err != nil {
+		return nil, err
 	}
-	return grpc.WithTransportCredentials(credentials.NewTLS(config)), nil
+	if config != nil {
+		options = append(options, grpc.WithTransportCredentials(credentials.NewTLS(config)))
+	}
+	if spec.Authority != "" {
+		options = append(options, grpc.WithAuthority(spec.Authority))
+	}
+	return options, nil
 }
 
 // serviceCalls makes the calls of a service.

@@ -1,11 +1,8 @@
 package wire
 
 import (
-	"encoding/base64"
 	"errors"
 	"strings"
-
-	"google.golang.org/grpc/metadata"
 
 	"rpclab/internal/caller"
 	"rpclab/internal/caller/grpcgo"
@@ -42,10 +39,10 @@ func serviceCall(spec service.Spec, target caller.Target) (call engine.Call, sta
 	if prepared.VariesMetadata() {
 		call.AppendMetadata = func(n uint64, _ int, to []h2.Field) ([]h2.Field, error) {
 			md, err := prepared.Metadata(n)
-			return appendFields(to, md), err
+			return h2.AppendMetadata(to, md), err
 		}
 	} else {
-		call.Metadata = appendFields(nil, md)
+		call.Metadata = h2.AppendMetadata(nil, md)
 	}
 	call.Check = func(_ uint64, response []byte, _ string) error {
 		_, err := prepared.Judge(response)
@@ -55,17 +52,4 @@ func serviceCall(spec service.Spec, target caller.Target) (call engine.Call, sta
 		return err
 	}
 	return call, prepared.StartLoad, nil
-}
-
-// appendFields appends metadata as HTTP/2 fields, values of -bin keys as base64.
-func appendFields(to []h2.Field, md metadata.MD) []h2.Field {
-	for name, values := range md {
-		for _, value := range values {
-			if strings.HasSuffix(name, "-bin") {
-				value = base64.RawStdEncoding.EncodeToString([]byte(value))
-			}
-			to = append(to, h2.Field{Name: name, Value: value})
-		}
-	}
-	return to
 }
