@@ -1,5 +1,5 @@
 # make check is the fast part, for while you work; make test is everything.
-.PHONY: run check left lint test soak statistics tools test-tools proxies screenshots bench bench-peers bench-aa generate cluster-up cluster-down cluster-test
+.PHONY: run check left lint test soak statistics tools test-tools proxies screenshots bench bench-peers bench-aa bench-neighbour generate cluster-up cluster-down cluster-test
 
 CACHE = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/rpclab
 
@@ -56,6 +56,7 @@ bench:
 # What other load generators cost: up to eight minutes, and a few more to install them.
 bench-peers: ; go run ./bench/peers
 bench-aa: ; go run ./bench/aa
+bench-neighbour: ; go run ./bench/neighbour
 
 generate:
 	go generate ./...

@@ -1,0 +1,165 @@
+// Command neighbour runs `rpclab run channels --quick` while another program uses half of one CPU, and
+// quiet runs between them. It counts the decisions and the warnings of both: docs/findings/neighbour.md.
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"rpclab/internal/process"
+	"rpclab/internal/result"
+	"rpclab/internal/verdict"
+)
+
+func main() {
+	log.SetFlags(log.Ltime)
+	count := flag.Int("runs", 5, "number of runs with the neighbour, and of quiet runs")
+	out := flag.String("o", "docs/findings/neighbour.md", "the page to write")
+	flag.Parse()
+	if err := bench(*count, *out); err != nil {
+		log.Fatalf("neighbour: %v", err)
+	}
+}
+
+func bench(count int, out string) error {
+	dir, err := process.NewTempDir()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = dir.Remove() }()
+	rpclab := filepath.Join(dir.Path, "rpclab")
+	if text, err := exec.Command("go", "build", "-o", rpclab, "./cmd/rpclab").CombinedOutput(); err != nil {
+		return fmt.Errorf("build rpclab: %w: run this in the root of the repository\n%s", err, text)
+	}
+	began := time.Now()
+	quiet, busy := newRuns(), newRuns()
+	for seed := 1; seed <= count; seed++ {
+		if err := quiet.run(rpclab, seed); err != nil {
+			return err
+		}
+		stop := useHalfACPU()
+		err := busy.run(rpclab, seed)
+		stop()
+		if err != nil {
+			return err
+		}
+		log.Printf("%d of %d", seed, count)
+	}
+	return os.WriteFile(out, []byte(markdown(quiet, busy, began)), 0o644)
+}
+
+// useHalfACPU computes for 5 ms of every 10 ms, until stop is called.
+func useHalfACPU() (stop func()) {
+	done, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for tick := time.NewTicker(10 * time.Millisecond); ; {
+			select {
+			case <-done:
+				tick.Stop()
+				return
+			case began := <-tick.C:
+				for time.Since(began) < 5*time.Millisecond { // the work
+				}
+			}
+		}
+	}()
+	return func() { close(done); <-stopped }
+}
+
+// runs are runs of channels on the same kind of machine.
+type runs struct {
+	count    int
+	warned   int // runs that warn of other programs
+	machine  result.Machine
+	seconds  []float64
+	others   []float64 // share of the CPU time that other programs used, in each trial
+	names    []string  // of outcomes, in the order of the result
+	outcomes map[string]*outcome
+}
+
+// outcome counts the decisions on one headline metric of one arm.
+type outcome struct {
+	decisions map[string]int
+	low, high []float64 // of the intervals of the ratio
+}
+
+func newRuns() *runs { return &runs{outcomes: map[string]*outcome{}} }
+
+func (r *runs) run(rpclab string, seed int) error {
+	text, err := exec.Command(rpclab, "run", "channels", "--quick", "--seed", fmt.Sprint(seed), "--no-store", "--json", "-").Output()
+	if err != nil {
+		return fmt.Errorf("channels, run %d: %w", seed, err)
+	}
+	var document result.Document
+	if err := json.Unmarshal(text, &document); err != nil {
+		return err
+	}
+	r.add(document)
+	return nil
+}
+
+func (r *runs) add(d result.Document) {
+	r.count++
+	r.machine = d.Machine
+	if d.Finished != nil {
+		r.seconds = append(r.seconds, d.Finished.Sub(d.Started).Seconds())
+	}
+	if slices.ContainsFunc(d.MachineWarnings, func(w result.MachineWarning) bool { return w.Kind == result.MachineBusy }) {
+		r.warned++
+	}
+	for _, v := range d.Verdicts {
+		if v.Secondary {
+			continue
+		}
+		name := v.A + " | " + v.Metric
+		o := r.outcomes[name]
+		if o == nil {
+			o = &outcome{decisions: map[string]int{}}
+			r.outcomes[name], r.names = o, append(r.names, name)
+		}
+		o.decisions[v.Decision]++
+		if v.CI[0] > 0 {
+			o.low, o.high = append(o.low, v.CI[0]), append(o.high, v.CI[1])
+		}
+	}
+	for _, arm := range d.Arms {
+		for _, t := range arm.Trials {
+			if t.Machine != nil && t.Machine.Others != nil {
+				r.others = append(r.others, *t.Machine.Others)
+			}
+		}
+	}
+}
+
+func (r *runs) section(title string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "## %s\n\n%d runs of %.0f s each (median). Other programs used %.0f %% of the CPU time in the median trial; %d of the runs warn of it.\n\n"+
+		"| arm | metric | shorter | longer | equivalent | undecided | interval of the ratio, median run |\n|---|---|--:|--:|--:|--:|--:|\n",
+		title, r.count, verdict.Median(r.seconds), 100*verdict.Median(r.others), r.warned)
+	for _, name := range r.names {
+		o, interval := r.outcomes[name], "–"
+		if len(o.low) > 0 {
+			interval = fmt.Sprintf("%.3f–%.3f", verdict.Median(o.low), verdict.Median(o.high))
+		}
+		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %s |\n", name, o.decisions["better"], o.decisions["worse"], o.decisions["equivalent"], o.decisions["undecided"], interval)
+	}
+	return b.String()
+}
+
+func markdown(quiet, busy *runs, began time.Time) string {
+	m := quiet.machine
+	return fmt.Sprintf("# Does a busy neighbour change what the quick run of channels decides?\n\n"+
+		"Made by `go run ./bench/neighbour -runs %d` on %s in %s. %d CPUs (%s), Linux %s, %s. "+
+		"Quiet runs and runs with the neighbour take turns. The neighbour computes for 5 ms of every 10 ms.\n\n%s\n%s",
+		busy.count, began.UTC().Format(time.DateOnly), time.Since(began).Round(time.Second), m.CPUs, m.Model, strings.SplitN(m.Kernel, "-", 2)[0], m.Go,
+		quiet.section("Quiet"), busy.section("With a neighbour that uses half of one CPU"))
+}
