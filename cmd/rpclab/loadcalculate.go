@@ -58,7 +58,7 @@ func (f *calculateFlags) run(c *cobra.Command) error {
 	} else if err != nil {
 		return err
 	}
-	calculate.Print(c.OutOrStdout(), calls, f.LatencyOver)
+	calculate.Print(c.OutOrStdout(), calls, f.Settings)
 	if c.Context().Err() != nil {
 		return fmt.Errorf("%w; the summary covers the calculations made so far", context.Canceled)
 	}

@@ -69,6 +69,8 @@ type Call struct {
 	Sent, Done time.Duration
 	Code       string // OK or an error code
 	Message    string // error message
+	// Interrupted is true if the call was cancelled because the load was interrupted.
+	Interrupted bool
 }
 
 // Run makes the calls and returns them in the order in which they ended. When ctx ends, it
@@ -102,7 +104,7 @@ func Run(ctx context.Context, settings Settings) ([]Call, error) {
 				answers.Go(func() {
 					outcome := end()
 					call.Code, call.Message = outcome.Code, outcome.Message
-					call.Done = time.Since(start)
+					call.Done, call.Interrupted = time.Since(start), outcome.Code == "CANCELLED" && ctx.Err() != nil
 					mu.Lock()
 					defer mu.Unlock()
 					calls = append(calls, call)

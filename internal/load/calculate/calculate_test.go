@@ -17,31 +17,59 @@ func at(sent, done time.Duration, code string) Call {
 	return Call{Sent: sent, Done: done, Code: code, Message: "why"}
 }
 
+func summaryText(calls []Call, settings Settings) string {
+	var out strings.Builder
+	Print(&out, calls, settings)
+	return out.String()
+}
+
 func TestPrintWritesTheSummaryOfThePublishedClient(t *testing.T) {
 	calls := []Call{
 		at(0, 10*time.Millisecond, "OK"), at(100*time.Millisecond, 130*time.Millisecond, "OK"), at(time.Second, 1050*time.Millisecond, "OK"),
-		at(2*time.Second, 2*time.Second+70*time.Millisecond, "OK"), at(2*time.Second, 2100*time.Millisecond, "UNAVAILABLE"),
+		at(2*time.Second, 2*time.Second+70*time.Millisecond, "OK"),
 	}
 	calls[3].Number = 7
-	var out strings.Builder
-	Print(&out, calls, 40*time.Millisecond)
-	want := `4 of 5 calculations answered in 2.10 s
-requests   2.5 TPS on average, 2 at most in a second
+	want := `4 of 4 calculations answered in 2.07 s
+requests   2.0 TPS on average, 2 at most in a second
 responses  1.9 TPS on average, 2 at most in a second
 latency    mean 40.000  p50 30.000  p90 70.000  p95 70.000  min 10.000  max 70.000  σ 22.361 ms
-failed     1 UNAVAILABLE: why
-3 took longer than 40ms
-  number 0, sent at 2.000 s: 100.000 ms, UNAVAILABLE
+2 took longer than 40ms
   number 7, sent at 2.000 s: 70.000 ms, OK
   number 0, sent at 1.000 s: 50.000 ms, OK
 `
-	if out.String() != want {
-		t.Errorf("got\n%swant\n%s", out.String(), want)
+	if got := summaryText(calls, Settings{Timeout: time.Minute, LatencyOver: 40 * time.Millisecond}); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+func TestTheSummaryCountsALostCalculationAsItsDeadline(t *testing.T) {
+	answered, lost, interrupted := at(0, 10*time.Millisecond, "OK"), at(0, time.Millisecond, "UNAVAILABLE"), at(0, time.Millisecond, "CANCELLED")
+	interrupted.Interrupted = true
+	bounded := "latency    mean >45002.500  p50 >60000.000  p90 >60000.000  p95 >60000.000  min 10.000  max >60000.000 ms\n" +
+		"           75 % of the calls were lost; each counts as its deadline (>)\n" +
+		"answered   mean 10.000  p50 10.000  p90 10.000  p95 10.000  min 10.000  max 10.000  σ 0.000 ms\n" +
+		"failed "
+	for _, row := range []struct {
+		what, want string
+		calls      []Call
+	}{
+		{"one of four answered", bounded, []Call{answered, lost, lost, lost}},
+		{"a call that an interrupt cancelled is not lost", bounded, []Call{answered, lost, lost, lost, interrupted}},
+		{"none answered", "min >60000.000  max >60000.000 ms\n           100 % of the calls were lost; each counts as its deadline (>)\nfailed ", []Call{lost}},
+		{"nothing is known", "at most in a second\nfailed ", []Call{interrupted}},
+	} {
+		if got := summaryText(row.calls, Settings{Timeout: time.Minute}); !strings.Contains(got, row.want) {
+			t.Errorf("%s: got\n%swant\n%s", row.what, got, row.want)
+		}
+	}
+	slow := summaryText([]Call{at(0, 2*time.Second, "OK"), lost}, Settings{Timeout: time.Second})
+	if !strings.Contains(slow, "p90 >2000.000") {
+		t.Errorf("a lost call counts as less than the slowest answer, want p90 >2000.000:\n%s", slow)
 	}
 }
 
 func TestTheSummaryOfNoCallsIsZero(t *testing.T) {
-	if s := Summarize(nil); s.Calls != 0 || s.Mean != 0 || s.ResponseTPS != 0 {
+	if s := Summarize(nil, time.Second); s.Calls != 0 || s.Latency.Mean != 0 || s.ResponseTPS != 0 {
 		t.Errorf("the summary of no calls is %+v, want zeros", s)
 	}
 }
