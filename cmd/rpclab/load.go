@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	generator "rpclab/internal/load"
 	"rpclab/internal/load/summary"
@@ -49,6 +46,9 @@ A load first waits until no other run or load of yours uses this machine. With
 REST responses with status 400 or above count as errors, for example HTTP_404.
 rpclab does not follow redirects.
 
+--service calls a service as its file says (see 'rpclab init'), and starts it if
+the file has a command. --call is then the name of a call in that file.
+
 --style loads a CalculatorService (see 'rpclab server --security') and prints a
 summary like that of the published streams study (docs/studies.md).
 
@@ -67,6 +67,7 @@ service_, lateness_ or message_), rate, calls, errors, errors.CODE and dropped.`
   rpclab load --http GET --concurrency 20 --calls 10000 http://127.0.0.1:8080/
   rpclab load --style bidi --workers 3 --interval 1ms --latency-gt 20ms \
       --keys keys.json 127.0.0.1:50051
+  rpclab load --service orders.yaml --call get --rate 500
   rpclab load --self-test`,
 		Args: f.target,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -79,6 +80,9 @@ service_, lateness_ or message_), rate, calls, errors, errors.CODE and dropped.`
 			}
 			if f.selfTest {
 				return selfTest(c, f)
+			}
+			if f.service != "" {
+				return loadService(c, f)
 			}
 			f.Target, f.Stdin = args[0], c.InOrStdin()
 			return runLoad(c, f)
@@ -114,10 +118,10 @@ func runLoad(c *cobra.Command, f loadFlags) error {
 	if err := errors.Join(err, f.outputs.write(c, document, checks)); err != nil {
 		return err
 	}
-	if !f.keeping.noStore && f.outputs.json != "-" {
-		fmt.Fprintf(c.OutOrStdout(), "\nShow this report again: `rpclab report %s`\n", document.ID)
+	if !f.keeping.noStore {
+		printReportHint(c, f.outputs, document.Experiment, document.ID)
 	}
-	if c.Context().Err() != nil {
+	if document.Partial {
 		return fmt.Errorf("%w; the result covers the calls made so far", context.Canceled)
 	}
 	return reportFailures(c.ErrOrStderr(), checks, 1)
@@ -136,10 +140,17 @@ func (f loadFlags) runAndStore(c *cobra.Command, load *generator.Load) (d result
 	}
 	defer entry.Leave()
 	load.OtherRuns = entry.Others
-	live := generator.NewProgress()
-	stop := showLive(c.ErrOrStderr(), live)
-	d, err = load.Run(c.Context(), live)
-	stop()
+	load.ID = result.NewID(time.Now())
+	ctx, cancel := context.WithCancel(c.Context())
+	defer cancel()
+	view, err := f.live.open(c.ErrOrStderr(), store)
+	if err != nil {
+		return d, err
+	}
+	defer func() { view.close(d, err) }()
+	shown := newLoadView(c.ErrOrStderr(), load, f.live, view, cancel)
+	d, err = load.Run(ctx, shown.calls)
+	shown.end(d)
 	if err != nil || store == nil {
 		return d, err
 	}
@@ -168,53 +179,4 @@ func selfTest(c *cobra.Command, f loadFlags) error {
 	fmt.Fprintf(c.OutOrStdout(), "Load generator alone, messages of %d bytes\n", selfTestBytes)
 	summary.SelfTest(c.OutOrStdout(), *ability)
 	return nil
-}
-
-// showLive prints the progress of a load until stop is called: every second in a line that it
-// overwrites on a terminal, or every [progressInterval] in a new line elsewhere.
-func showLive(out io.Writer, live *generator.Progress) (stop func()) {
-	file, ok := out.(*os.File)
-	overwrite := ok && term.IsTerminal(int(file.Fd()))
-	every := progressInterval
-	if overwrite {
-		every = time.Second
-	}
-	ended := make(chan struct{})
-	var shown sync.WaitGroup
-	shown.Go(func() {
-		tick := time.NewTicker(every)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				showLoad(out, live, overwrite)
-			case <-ended:
-				if overwrite {
-					fmt.Fprint(out, "\r\x1b[K")
-				}
-				return
-			}
-		}
-	})
-	return func() {
-		close(ended)
-		shown.Wait()
-	}
-}
-
-func showLoad(out io.Writer, live *generator.Progress, overwrite bool) {
-	m := live.Snapshot()
-	line := fmt.Sprintf("%4.0f s %8.0f/s  p50 %.3g ms  p99 %.3g ms  late %.2g ms  %d failed, %d open",
-		m.Elapsed.Seconds(), m.Rate, m.P50, m.P99, m.LatenessP99, m.Failed, m.InFlight)
-	if m.Rounds > 1 {
-		line = fmt.Sprintf("[%d/%d] ", m.Round, m.Rounds) + line
-	}
-	if m.Phase != "" {
-		line = fmt.Sprintf("%4.0f s %s", m.Elapsed.Seconds(), m.Phase)
-	}
-	if overwrite {
-		fmt.Fprintf(out, "\r\x1b[K%.79s", line)
-		return
-	}
-	fmt.Fprintln(out, line)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
@@ -25,6 +26,8 @@ type loadFlags struct {
 	arrivals   string
 	asserts    []string
 	outputs    outputs
+	live       pageFlags
+	service    string // file
 	keeping    storeFlags
 	machine    machineFlags
 	selfTest   bool
@@ -33,7 +36,8 @@ type loadFlags struct {
 
 func (f *loadFlags) register(flags *pflag.FlagSet) {
 	flags.SortFlags = false
-	flags.StringVar(&f.Call, "call", "", "`method` to call: package.Service/Method")
+	flags.StringVar(&f.Call, "call", "", "`method` to call: package.Service/Method; with --service the name of a call")
+	flags.StringVar(&f.service, "service", "", "`file` of a service to call in place of a target")
 	flags.StringVar(&f.HTTP, "http", "", "make REST calls with `METHOD` (GET, POST, ...); the target is a URL")
 	flags.BoolVar(&f.HTTP2, "http2", false, "with --http: use HTTP/2 (negotiated over TLS, assumed in cleartext)")
 	flags.StringVar(&f.Proto, "proto", "", "`file` that describes the method (default: ask the server)")
@@ -83,8 +87,9 @@ func (f *loadFlags) register(flags *pflag.FlagSet) {
 	f.calculator.register(flags)
 
 	flags.StringArrayVar(&f.asserts, "assert", nil, "`condition` that must hold (repeatable)")
-	flags.StringVar(&f.outputs.json, "json", "", "write the result as JSON to `file`; - writes nothing else to standard output")
-	f.outputs.registerJUnit(flags)
+	f.outputs.register(flags)
+	f.outputs.registerHTML(flags)
+	f.live.register(flags)
 	f.keeping.register(flags)
 	f.machine.register(flags)
 	flags.BoolVar(&f.selfTest, "self-test", false, "measure the load generator itself, without a target")
@@ -97,6 +102,9 @@ func (f *loadFlags) finish(flags *pflag.FlagSet) (all []condition.Condition, err
 		if flag := flags.Lookup(name); flag.Changed && (flag.Value.String() == "0" || flag.Value.String() == "0s") {
 			return nil, fmt.Errorf("--%s 0: use a value above 0, or leave the flag out", name)
 		}
+	}
+	if flags.Changed("listen") && !f.live.web {
+		return nil, errListenWithoutWeb
 	}
 	f.NoMessages = flags.Changed("messages") && f.Messages == 0
 	switch f.arrivals {
@@ -112,7 +120,7 @@ func (f *loadFlags) finish(flags *pflag.FlagSet) (all []condition.Condition, err
 	if all, err = parseAssertions(f.asserts); err != nil {
 		return nil, err
 	}
-	return all, f.outputs.check()
+	return all, errors.Join(f.outputs.check(), f.live.check())
 }
 
 // connections is the flag that takes a number or per-call.
@@ -148,6 +156,9 @@ func (f *loadFlags) target(c *cobra.Command, args []string) error {
 	switch {
 	case f.selfTest && len(args) > 0:
 		return usageError{fmt.Errorf("--self-test accepts no target, but got %q", args[0])}
+	case f.service != "" && len(args) > 0:
+		return usageError{fmt.Errorf("--service %s says where the service is, but got the target %q: leave out one of them", f.service, args[0])}
+	case f.service != "":
 	case !f.selfTest && len(args) != 1:
 		return usageError{fmt.Errorf("%s needs one target (HOST:PORT, or a URL with --http), but got %d\nSee '%s --help'",
 			c.CommandPath(), len(args), c.CommandPath())}

@@ -37,6 +37,10 @@ func (o *outputs) register(flags *pflag.FlagSet) {
 // registerRun is for commands that report on one run.
 func (o *outputs) registerRun(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.full, "full", false, "print the full report: every table, event, cost, error and warning")
+	o.registerHTML(flags)
+}
+
+func (o *outputs) registerHTML(flags *pflag.FlagSet) {
 	flags.StringVar(&o.html, "html", "", "write the report with charts to one HTML `file`")
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -23,6 +24,8 @@ const (
 	pageAddress   = "127.0.0.1:8421"
 	tokenVariable = "RPCLAB_TOKEN"
 )
+
+var errListenWithoutWeb = errors.New("--listen is the address of the page: add --web")
 
 // pageFlags select where a run in progress is shown.
 type pageFlags struct {
@@ -107,6 +110,9 @@ func (s *liveView) listen(address string, handler http.Handler, log *slog.Logger
 	}
 	return at, err
 }
+
+// visible reports whether anyone can see the run.
+func (f pageFlags) visible() bool { return f.web || f.metrics != "" }
 
 // follow shows a run on the page. Call the returned function with the progress of the run.
 func (s *liveView) follow(plan experiment.Plan, id string, stop context.CancelFunc) func(lab.Progress) {

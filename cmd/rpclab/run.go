@@ -111,7 +111,7 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 		return usageError{fmt.Errorf("--scale %v: the scale must be more than 0; 1 is the load of the published study", f.Scale)}
 	}
 	if c.Flags().Changed("listen") && !f.live.web {
-		return usageError{errors.New("--listen is the address of the page: add --web")}
+		return usageError{errListenWithoutWeb}
 	}
 	if err := f.checkUntil(c.Flags().Changed); err != nil {
 		return usageError{err}
@@ -130,11 +130,10 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 	if f.pilot && (!f.planOnly || f.on != "local") {
 		return usageError{errors.New("--pilot measures the noise of this machine for a plan: add --plan, and leave out --on")}
 	}
-	assertions, err := parseAssertions(f.asserts)
-	if err := errors.Join(err, f.outputs.check(), f.live.check()); err != nil {
-		return usageError{err}
-	}
 	if f.planOnly {
+		if err := errors.Join(f.outputs.check(), f.live.check()); err != nil {
+			return usageError{err}
+		}
 		quick, err := shortRun(file, doc, f.Options)
 		if err != nil {
 			return usageError{err}
@@ -145,7 +144,16 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 		}
 		return p.show(c, plan)
 	}
-	document, err := f.runAndShow(c, plan, f.Options.Command(name)+onFlag(f.on))
+	return f.runAndReport(c, plan, f.Options.Command(name)+onFlag(f.on))
+}
+
+// runAndReport runs a plan, writes its result and checks the assertions. commandLine repeats the run.
+func (f runFlags) runAndReport(c *cobra.Command, plan lab.Plan, commandLine string) error {
+	assertions, err := parseAssertions(f.asserts)
+	if err := errors.Join(err, f.outputs.check(), f.live.check()); err != nil {
+		return usageError{err}
+	}
+	document, err := f.runAndShow(c, plan, commandLine)
 	if errors.Is(err, lab.ErrService) {
 		return usageError{err}
 	}
@@ -154,10 +162,8 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 	}
 	checks := checkArms(assertions, document.Arms)
 	written := f.outputs.write(c, document, checks)
-	if written == nil {
-		if !f.keeping.noStore {
-			printReportHint(c, f.outputs, document.ID)
-		}
+	if written == nil && !f.keeping.noStore {
+		printReportHint(c, f.outputs, document.Experiment, document.ID)
 	}
 	if err := errors.Join(err, written); err != nil {
 		return err

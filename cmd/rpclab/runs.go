@@ -54,7 +54,7 @@ file that --json wrote (NAME.json).`,
 				return err
 			}
 			if d.Experiment != generator.Experiment && !o.full {
-				printReportHint(c, o, args[0])
+				printReportHint(c, o, d.Experiment, args[0])
 			}
 			return nil
 		})),
@@ -137,9 +137,11 @@ func (k storeFlags) open() (store *result.Store, done func() error, err error) {
 }
 
 // printReportHint prints the command that shows the full report.
-func printReportHint(c *cobra.Command, o outputs, run string) {
+func printReportHint(c *cobra.Command, o outputs, experiment, run string) {
 	switch {
 	case o.json == "-":
+	case experiment == generator.Experiment: // its report has all numbers
+		fmt.Fprintf(c.OutOrStdout(), "\nShow this report again: `rpclab report %s`\n", run)
 	case o.full:
 		fmt.Fprintf(c.OutOrStdout(), "\nShow this report again: `rpclab report %s --full`\n", run)
 	default:

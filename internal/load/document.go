@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/url"
@@ -40,8 +41,8 @@ func (l *Load) document(rounds []round, selfTest *SelfTestResult) (result.Docume
 	}
 	finished := time.Now().UTC()
 	document := analysis.Assemble(result.Document{
-		Schema: result.Schema, ID: result.NewID(arm.Trials[0].Started), Experiment: Experiment,
-		Question: l.method + ": " + l.describe(),
+		Schema: result.Schema, ID: cmp.Or(l.ID, result.NewID(arm.Trials[0].Started)), Experiment: Experiment,
+		Question: l.Question(),
 		Cluster:  "local", Started: arm.Trials[0].Started, Finished: &finished, Partial: last.interrupted || len(rounds) < planned,
 		Machine: result.ThisMachine(maxFiles),
 		Rounds:  planned, Seed: l.settings.Seed, Baseline: l.name(), TrialCount: planned,

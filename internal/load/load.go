@@ -24,6 +24,7 @@ type Load struct {
 	client   Client
 	selfTest func(context.Context, Probe) (*SelfTestResult, error)
 
+	ID string // of the result; empty: a new one
 	// OtherRuns returns the other runs of rpclab that use this machine now; nil: not known.
 	OtherRuns func() []running.Run
 }

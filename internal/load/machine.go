@@ -12,6 +12,12 @@ import (
 // Name returns the name of the target.
 func (l *Load) Name() string { return l.name() }
 
+// Question is the question of the result: the method and the load.
+func (l *Load) Question() string { return l.method + ": " + l.describe() }
+
+// Rounds is how often the load is made.
+func (l *Load) Rounds() int { return l.settings.rounds() }
+
 // watchMachine notices other runs that use this machine, and that this process is stopped or the clock
 // jumps. The returned function ends that and returns the warnings.
 func (l *Load) watchMachine() (end func() []result.MachineWarning) {

@@ -113,6 +113,16 @@ func parseStages(text string) (all []pace.Stage, err error) {
 	return all, nil
 }
 
+// DescribePace describes when calls are due in one clause. It returns an error for settings of the pace
+// that contradict each other.
+func (s Settings) DescribePace() (string, error) {
+	if err := s.checkPace(); err != nil {
+		return "", err
+	}
+	plan, err := s.Pace()
+	return s.describe(plan), err
+}
+
 // describe describes a pace in one clause.
 func (s Settings) describe(plan pace.Pace) string {
 	until := ""

@@ -22,6 +22,10 @@ type ProgressSnapshot struct {
 	Rate        float64       // answers per second
 	P50, P99    float64       // latency
 	LatenessP99 float64       // lateness
+	// Errors are the calls that failed since the last snapshot, by code. Latency has every answered call,
+	// in nanoseconds; nil: the progress samples calls.
+	Errors  map[string]uint64
+	Latency *hdr.PackedHistogram
 }
 
 // Progress observes a running load for display, and is safe for concurrent use. At high rates it
@@ -34,8 +38,10 @@ type Progress struct {
 
 	began, answered, failed atomic.Uint64
 	skip                    atomic.Uint64 // calls whose number has any of these bits are not sampled
+	whole                   bool          // every call is recorded
 	mu                      sync.Mutex
 	latency, lateness       *hdr.Histogram
+	errors                  map[string]uint64
 
 	last   time.Time // time of the last snapshot
 	before uint64    // answered at the last snapshot
@@ -50,10 +56,13 @@ const (
 
 // NewProgress returns a Progress without calls.
 func NewProgress() *Progress {
-	l := &Progress{last: time.Now(), latency: measure.Histogram(), lateness: measure.Histogram()}
+	l := &Progress{last: time.Now(), latency: measure.Histogram(), lateness: measure.Histogram(), errors: map[string]uint64{}}
 	l.setPhase("")
 	return l
 }
+
+// RecordEveryCall makes the progress record every call, also at high rates.
+func (l *Progress) RecordEveryCall() { l.whole = true }
 
 // setPhase begins a phase of the load. A nil Progress does nothing.
 func (l *Progress) setPhase(doing string) {
@@ -83,7 +92,7 @@ func (l *Progress) Snapshot() ProgressSnapshot {
 	snapshot.Rate = float64(snapshot.Answered-l.before) / now.Sub(l.last).Seconds()
 	l.last, l.before = now, snapshot.Answered
 	l.skip.Store(0)
-	if snapshot.Rate > maxSampledRate {
+	if snapshot.Rate > maxSampledRate && !l.whole {
 		l.skip.Store(sampleMask)
 	}
 	l.mu.Lock()
@@ -92,6 +101,10 @@ func (l *Progress) Snapshot() ProgressSnapshot {
 		return float64(h.ValueAtPercentile(percentile)) / 1e6
 	}
 	snapshot.P50, snapshot.P99, snapshot.LatenessP99 = at(l.latency, 50), at(l.latency, 99), at(l.lateness, 99)
+	if l.whole && l.latency.TotalCount() > 0 {
+		snapshot.Latency = measure.Pack(l.latency)
+	}
+	snapshot.Errors, l.errors = l.errors, map[string]uint64{}
 	l.latency.Reset()
 	l.lateness.Reset()
 	return snapshot
@@ -104,6 +117,9 @@ func (l *Progress) CallStarted() { l.began.Add(1) }
 func (l *Progress) CallEnded(call measure.Call) {
 	if call.Code != measure.OK {
 		l.failed.Add(1)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.errors[call.Code]++
 		return
 	}
 	if l.answered.Add(1)&l.skip.Load() != 0 {

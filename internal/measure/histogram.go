@@ -35,9 +35,9 @@ func encode(h *hdr.PackedHistogram) (string, error) {
 	return string(text), err
 }
 
-// pack returns the values of histograms, of which any may be nil, as a histogram without empty buckets. That
+// Pack returns the values of histograms, of which any may be nil, as a histogram without empty buckets. That
 // is much faster to merge and to encode.
-func pack(all ...*hdr.Histogram) *hdr.PackedHistogram {
+func Pack(all ...*hdr.Histogram) *hdr.PackedHistogram {
 	sum := packed()
 	for _, h := range all {
 		if h != nil && h.TotalCount() > 0 {

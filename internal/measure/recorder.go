@@ -136,9 +136,9 @@ func (r *Recorder) AddCPU(cpu time.Duration) { r.cpu += cpu }
 
 // Merge adds what other has recorded.
 func (r *Recorder) Merge(other *Recorder) {
-	pack(other.latency).MergeInto(r.latency)
-	pack(other.service).MergeInto(r.service)
-	pack(other.lateness).MergeInto(r.lateness)
+	Pack(other.latency).MergeInto(r.latency)
+	Pack(other.service).MergeInto(r.service)
+	Pack(other.lateness).MergeInto(r.lateness)
 	r.series.merge(other.series, 0)
 	mergeInto(&r.failedLateness, other.failedLateness)
 	mergeInto(&r.answers, other.answers)
@@ -196,15 +196,15 @@ func (r *Recorder) Measurement() (Measurement, error) {
 		measurement.Timeline.Backends[id], measurement.Timeline.Due[id] = b.timeline, b.due
 	}
 	var errs [5]error
-	measurement.Latency, errs[0] = encode(pack(r.latency))
-	measurement.Service, errs[1] = encode(pack(r.service))
-	measurement.AnsweredLateness, errs[2] = encode(pack(r.lateness))
+	measurement.Latency, errs[0] = encode(Pack(r.latency))
+	measurement.Service, errs[1] = encode(Pack(r.service))
+	measurement.AnsweredLateness, errs[2] = encode(Pack(r.lateness))
 	measurement.Lateness = measurement.AnsweredLateness
 	if r.failedLateness != nil {
-		measurement.Lateness, errs[3] = encode(pack(r.lateness, r.failedLateness))
+		measurement.Lateness, errs[3] = encode(Pack(r.lateness, r.failedLateness))
 	}
 	if r.answers != nil {
-		measurement.Answers, errs[4] = encode(pack(r.answers))
+		measurement.Answers, errs[4] = encode(Pack(r.answers))
 	}
 	return measurement, errors.Join(errs[:]...)
 }
@@ -225,7 +225,7 @@ func mergeInto(h **hdr.Histogram, other *hdr.Histogram) {
 	if *h == nil {
 		*h = Histogram()
 	}
-	pack(other).MergeInto(*h)
+	Pack(other).MergeInto(*h)
 }
 
 // count adds n calls to the interval of a time.

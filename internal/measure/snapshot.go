@@ -72,7 +72,7 @@ func (t *Tally) since(before *Tally) (Snapshot, error) {
 		}
 	}
 	var err error
-	snapshot.Latency, err = encode(pack(hdr.Import(shape)))
+	snapshot.Latency, err = encode(Pack(hdr.Import(shape)))
 	return snapshot, err
 }
 

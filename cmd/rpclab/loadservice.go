@@ -1,0 +1,118 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"rpclab/internal/experiment"
+	"rpclab/internal/lab"
+	generator "rpclab/internal/load"
+)
+
+// serviceLoadFlags are the flags of a load on a service file. The file says how the service is called, so the
+// other flags do not apply.
+var serviceLoadFlags = []string{"service", "call", "rate", "arrivals", "max-in-flight", "concurrency", "think", "duration", "calls", "rounds",
+	"warmup", "warmup-max", "timeout", "connections", "balance", "engine", "seed", "assert", "json", "md", "html", "junit", "keep-paths",
+	"web", "listen", "metrics", "no-store", "no-wait"}
+
+// checkServiceFlags checks that no other flag is set.
+func checkServiceFlags(flags *pflag.FlagSet) (err error) {
+	flags.Visit(func(f *pflag.Flag) {
+		if err == nil && !slices.Contains(serviceLoadFlags, f.Name) {
+			err = fmt.Errorf("--%s does not work with --service: the service file says how the service is called (rpclab schema prints its fields)", f.Name)
+		}
+	})
+	return err
+}
+
+// loadService makes the load as an experiment with one arm: the service.
+func loadService(c *cobra.Command, f loadFlags) error {
+	if err := checkServiceFlags(c.Flags()); err != nil {
+		return usageError{err}
+	}
+	if _, err := f.finish(c.Flags()); err != nil {
+		return usageError{err}
+	}
+	run := runFlags{on: "local", service: f.service, keeping: f.keeping, machine: f.machine, asserts: f.asserts, outputs: f.outputs, live: f.live}
+	run.Call, run.Seed, run.Rounds = f.Call, f.Seed, f.Rounds
+	if err := run.openService(); err != nil {
+		return usageError{err}
+	}
+	service, err := experiment.ReadService(*run.Service, lab.Vocabulary())
+	if err != nil {
+		return usageError{err}
+	}
+	document, err := f.experiment(service, c.Flags().Changed)
+	if err != nil {
+		return usageError{err}
+	}
+	plan, err := run.plan(generator.Experiment, document)
+	if err != nil {
+		return usageError{err}
+	}
+	commandLine := "rpclab load"
+	c.Flags().Visit(func(flag *pflag.Flag) { commandLine += fmt.Sprintf(" --%s %s", flag.Name, flag.Value) })
+	return run.runAndReport(c, plan, commandLine)
+}
+
+// experiment returns the experiment with one arm, in JSON.
+func (f loadFlags) experiment(service experiment.ServiceFile, changed func(string) bool) ([]byte, error) {
+	pace, err := f.DescribePace()
+	if err != nil {
+		return nil, err
+	}
+	call := service.Calls[max(0, slices.IndexFunc(service.Calls, func(c experiment.ServiceCall) bool { return c.Name == f.Call }))]
+	caller := map[string]any{"kind": f.Engine, "warmup": f.Warmup, "timeout": f.Timeout.String()}
+	if f.WarmupMax > 0 {
+		caller["warmup_max"] = f.WarmupMax.String()
+	}
+	switch {
+	case f.PerCall:
+		caller["channel"] = perCall
+	case f.Connections > 1:
+		caller["channel"] = map[string]any{"pool": f.Connections}
+	}
+	defaults := map[string]any{"caller": caller, "workload": map[string]any{"greet": map[string]any{}}, "load": f.load(), "route": "direct"}
+	if service.Server.Replicas > 1 || len(service.Server.Addresses) > 1 {
+		defaults["route"] = "endpointslice"
+		if changed("balance") {
+			defaults["policy"] = f.Balance
+		}
+	}
+	return json.Marshal(map[string]any{
+		"experiment": generator.Experiment, "question": call.Method + strings.TrimSpace(call.HTTP+" "+call.Path) + ": " + pace,
+		"defaults": defaults, "arms": map[string]any{service.Name: map[string]any{}}, "rounds": f.Rounds,
+	})
+}
+
+// load returns the load as the experiment has it.
+func (f loadFlags) load() map[string]any {
+	duration := f.Duration
+	if duration == 0 && f.Calls == 0 {
+		duration = generator.DefaultDuration
+	}
+	if f.Rate > 0 {
+		if limit := time.Duration(float64(f.Calls) / f.Rate * float64(time.Second)); f.Calls > 0 && (duration == 0 || limit < duration) {
+			duration = limit
+		}
+		return map[string]any{"open": map[string]any{"rate": f.Rate, "arrivals": f.arrivals, "duration": duration.String(), "max_in_flight": f.MaxInFlight}}
+	}
+	closed := map[string]any{"users": cmp.Or(f.Concurrency, generator.DefaultUsers)}
+	if f.Think > 0 {
+		closed["think"] = f.Think.String()
+	}
+	if duration > 0 {
+		closed["duration"] = duration.String()
+	}
+	if f.Calls > 0 {
+		closed["calls"] = f.Calls
+	}
+	return map[string]any{"closed": closed}
+}

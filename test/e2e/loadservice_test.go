@@ -1,0 +1,135 @@
+package e2e
+
+import (
+	"bufio"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"rpclab/internal/result/resulttest"
+	"rpclab/internal/testkit"
+)
+
+func TestLoadOfAServiceFile(t *testing.T) {
+	t.Parallel()
+	page := filepath.Join(t.TempDir(), "load.html")
+	d, _ := runLoad(t, "--service", stranger(t), "--call", "hello", "--rate", "200", "--duration", "2s", "--rounds", "2", "--html", page)
+	arm := d.Arms[0]
+	if d.Experiment != "load" || len(d.Arms) != 1 || len(arm.Trials) != 2 || arm.Calls != 800 || arm.Failed() > 0 {
+		t.Errorf("%s: %d arms, %d trials, %d calls, %v failed (%v), want one arm with 800 calls in two rounds",
+			d.Experiment, len(d.Arms), len(arm.Trials), arm.Calls, arm.Errors, arm.Samples)
+	}
+	if want := sayHello + ": open loop of 200 calls/s for 2s"; d.Question != want {
+		t.Errorf("the question is %q, want %q", d.Question, want)
+	}
+	for _, id := range []string{"hello-0", "hello-1", "hello-2"} {
+		if n := arm.Backends[id]; n < 260 || n > 270 {
+			t.Errorf("%s answered %d of 800 calls, want a third: %v", id, n, arm.Backends)
+		}
+	}
+	if arm.Resources.Server.CPU <= 0 {
+		t.Error("the servers' CPU time is not known, although rpclab started them")
+	}
+	if text, err := os.ReadFile(page); err != nil || !strings.Contains(string(text), "SayHello") {
+		t.Errorf("--html wrote no report: %v", err)
+	}
+}
+
+func TestTheSummaryOfALoadOfAServiceFileIsThatOfALoad(t *testing.T) {
+	t.Parallel()
+	s := rpclab(t, "load", "--service", stranger(t), "-c", "2", "-n", "100", "--assert", "p50 > 1h")
+	if s.code != 1 {
+		t.Errorf("exit code %d, want 1 for an assertion that fails", s.code)
+	}
+	for _, want := range []string{sayHello + " at hello\nclosed loop of 2 users, 100 calls at most\n", "\n100 calls in ", "\nlatency ", "- hello-0: ", "Show this report again: `rpclab report "} {
+		if !strings.Contains(s.stdout, want) {
+			t.Errorf("the summary lacks %q:\n%s%s", want, s.stdout, s.stderr)
+		}
+	}
+}
+
+func TestWrongLoadsOfServiceFiles(t *testing.T) {
+	t.Parallel()
+	file := stranger(t)
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--service", file, "127.0.0.1:1"}, "says where the service is, but got the target"},
+		{[]string{"--service", file, "--call", "helo"}, `no call "helo"; did you mean "hello"?`},
+		{[]string{"--service", file, "-d", "{}"}, "--data does not work with --service: the service file says how"},
+		{[]string{"--service", file, "--rate", "5", "-c", "3"}, "--concurrency makes a closed loop"},
+		{[]string{"--service", "none.yaml"}, "cannot read the service file: open none.yaml"},
+		{[]string{"--listen", "127.0.0.1:1", "--call", sayHello, "127.0.0.1:1"}, "--listen is the address of the page: add --web"},
+	} {
+		s := rpclab(t, append([]string{"load"}, c.args...)...)
+		if s.code != 2 || !strings.Contains(s.stderr, c.want) {
+			t.Errorf("load %s: exit code %d, want 2 and %q\n%s", strings.Join(c.args, " "), s.code, c.want, s.stderr)
+		}
+	}
+}
+
+// A load shows its calls on the page and to Prometheus, and the page stops it.
+func TestALoadIsShownWhileItRuns(t *testing.T) {
+	t.Parallel()
+	address, _ := greeterAt(t)
+	c := command(t, t.TempDir(), "load", "--call", sayHello, "--rate", "100", "--duration", "10m", "--web", "--listen", "127.0.0.1:0",
+		"--metrics", "127.0.0.1:0", "--json", "-", address)
+	stderr, err := c.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stdout strings.Builder
+	c.Stdout = &stdout
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	at := regexp.MustCompile(`http://[0-9.:]+/`)
+	lines := bufio.NewReader(stderr)
+	url := func() string {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		return at.FindString(line)
+	}
+	metrics, page := url(), url()
+	go func() { _, _ = io.Copy(io.Discard, lines) }()
+	counted := regexp.MustCompile(`rpclab_calls_total\{[^}]*code="OK"\} [1-9]`)
+	testkit.Await(t, "the metrics count no call", func() bool {
+		text, err := fetch(metrics + "metrics")
+		return err == nil && counted.MatchString(text)
+	})
+	live, err := fetch(page + "api/v1/live")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := regexp.MustCompile(`"id":"([^"]+)"`).FindStringSubmatch(live)
+	if id == nil {
+		t.Fatalf("the page shows no run: %s", live)
+	}
+	response, err := http.Post(page+"api/v1/runs/"+id[1]+"/stop", "application/json", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	_ = c.Wait()
+	d := resulttest.Read(t, strings.NewReader(stdout.String()))
+	if code := c.ProcessState.ExitCode(); code != 130 || !d.Partial || d.Arms[0].Calls == 0 {
+		t.Errorf("exit code %d, partial: %v, %d calls; stopping answered %s", code, d.Partial, d.Arms[0].Calls, response.Status)
+	}
+}
+
+func fetch(url string) (string, error) {
+	response, err := http.Get(url)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	return string(text), err
+}
