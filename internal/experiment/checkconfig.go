@@ -47,6 +47,7 @@ func (d *document) checkRoute(config Config, n *node, wrong *problems) {
 	}
 	d.checkCaller(config, place, wrong)
 	d.checkCalls(config, place, wrong)
+	d.checkServiceConfig(config, n, wrong)
 }
 
 // checkCallerShares checks that every caller process gets a share of the load.

@@ -25,6 +25,12 @@ func (d *decoder) decode(typ *valueType, n *node, into reflect.Value) {
 		d.texts(typ, n, into)
 	case data:
 		into.SetString(n.json())
+	case object:
+		if n.kind != mapping {
+			d.add(n.at, "%s must be a mapping, which can be written as JSON without quotes around it, not %s", typ.title(), n.describe())
+			return
+		}
+		into.SetString(n.json())
 	default:
 		d.scalar(typ, n, into)
 	}

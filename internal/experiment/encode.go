@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"encoding/json"
 	"reflect"
 	"time"
 )
@@ -26,6 +27,10 @@ func encode(typ *valueType, v reflect.Value) any {
 		return Percent(v.Float()).String()
 	case memory:
 		return Bytes(v.Uint()).String()
+	case object:
+		var value map[string]any
+		_ = json.Unmarshal([]byte(v.String()), &value) // the decoder made the text
+		return value
 	case list, named:
 		all := []any{}
 		for i := range v.Len() {

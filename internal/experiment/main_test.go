@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,10 +20,16 @@ var vocabulary = Vocabulary{
 	GoOnlyRoutes:     []string{"endpointslice"},
 	Languages:        []string{"go"},
 	Models:           map[string][]string{"go": {"grpc", "rest", "tcp"}},
-	Features:         map[string][]string{"grpc-go": {"stream", "renew", "compress", "per-user", "calculate", "ahead", "service"}, "wire": {"calculate", "service"}, "http": {"service"}},
+	Features:         map[string][]string{"grpc-go": {"stream", "renew", "compress", "per-user", "calculate", "ahead", "service", "service_config"}, "wire": {"calculate", "service"}, "http": {"service"}},
 	Protocols:        map[string][]string{"go/rest": {"rest"}, "go/tcp": {"tcp"}, "http": {"rest"}, "tcp": {"tcp"}},
 	Policies:         map[string][]string{"headless": {"round_robin", "least_request"}, "endpointslice": {"round_robin", "pick_first"}},
 	OutlierRoutes:    []string{"headless", "endpointslice"},
+	CheckServiceConfig: func(text string) error {
+		if strings.Contains(text, "no_such_policy") {
+			return errors.New("no supported policies found in [no_such_policy]")
+		}
+		return nil
+	},
 }
 
 // head is the shortest valid document; tests append to it from line 6 on.

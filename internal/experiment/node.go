@@ -94,6 +94,14 @@ func nest(path []string, value *node) *node {
 	return value
 }
 
+// elements are those of a list; none for other values.
+func (n *node) elements() []*node {
+	if n == nil {
+		return nil
+	}
+	return slices.Clip(n.values)
+}
+
 func (n *node) number() (float64, bool) {
 	switch v := n.value.(type) {
 	case int:

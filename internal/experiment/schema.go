@@ -79,6 +79,8 @@ func (w schemaWriter) of(typ *valueType) map[string]any {
 	case texts:
 		out["type"], out["additionalProperties"] = "object", map[string]any{"type": []string{"string", "number", "boolean"}}
 	case data: // any value
+	case object:
+		out["type"] = "object"
 	default:
 		out = w.scalar(typ)
 	}

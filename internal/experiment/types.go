@@ -45,10 +45,11 @@ const (
 	memory
 	record
 	list
-	named // records by name
-	paths // field path to value
-	texts // texts by name
-	data  // any value, kept as JSON
+	named  // records by name
+	paths  // field path to value
+	texts  // texts by name
+	data   // any value, kept as JSON
+	object // a mapping, kept as JSON
 )
 
 type bound struct {
@@ -147,6 +148,9 @@ func (r typeReader) read(t reflect.Type, tag reflect.StructTag, name, path strin
 		return typ
 	case reflect.TypeFor[Data]():
 		typ.kind = data
+		return typ
+	case reflect.TypeFor[ServiceConfig]():
+		typ.kind = object
 		return typ
 	}
 	switch t.Kind() {

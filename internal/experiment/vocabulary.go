@@ -15,7 +15,7 @@ type Vocabulary struct {
 	// first is the default.
 	Protocols map[string][]string
 	// Features that only some callers support: stream, renew, pipeline, compress, per-user,
-	// calculate, ahead, service.
+	// calculate, ahead, service, service_config.
 	Features map[string][]string
 	// Policies of each route; the first is its default. Empty: the route has no choice.
 	Policies map[string][]string
@@ -31,6 +31,8 @@ type Vocabulary struct {
 	GoOnlyRoutes []string
 	// OutlierRoutes support outlier detection.
 	OutlierRoutes []string
+	// CheckServiceConfig returns the error of a gRPC service config; nil: only the names of its fields are checked.
+	CheckServiceConfig func(text string) error
 }
 
 // PolicyNames are the policies that at least one route supports.

@@ -82,6 +82,9 @@ func resolveTrial(planned experiment.Trial, services []experiment.Service) (t tr
 	if t.policy = c.Policy; t.policy == "" && len(t.route.Policies) > 0 {
 		t.policy = t.route.Policies[0]
 	}
+	if own := t.settings.ClientPolicy(); own != "" && t.route.PickedBy == route.PickedByClient {
+		t.policy = own
+	}
 	if t.library, err = lookupLibrary(c.Caller.Kind); err != nil {
 		return t, err
 	}
@@ -181,7 +184,7 @@ func serverArgs(c experiment.Config, required security.Policy) []string {
 	if required.Required() {
 		args = append(args, "--secured")
 	}
-	if c.Policy == settings.WeightedRoundRobin {
+	if c.Policy == settings.WeightedRoundRobin || strings.Contains(string(c.Caller.ServiceConfig), `"`+settings.WeightedRoundRobin+`"`) {
 		args = append(args, "--report-load") // it uses CPU time, and no other policy needs it
 	}
 	return args
@@ -213,8 +216,9 @@ func workloadSpec(c experiment.Config) workload.Spec {
 // routeSettings returns the settings of the trial's route.
 func routeSettings(c experiment.Config) settings.Settings {
 	s := settings.Settings{
-		Policy: c.Policy,
-		Proxy:  settings.Proxy{Workers: 1},
+		Policy:              c.Policy,
+		Proxy:               settings.Proxy{Workers: 1},
+		ServiceConfigFields: string(c.Caller.ServiceConfig),
 	}
 	if p := c.Proxy; p != nil {
 		s.Proxy = settings.Proxy{Sidecar: p.Place == "sidecar", Workers: p.Workers}

@@ -27,12 +27,12 @@ type library struct {
 
 // libraries are in the order of the help.
 var libraries = []library{
-	{"grpc-go", grpcgo.Caller{}, false, []string{language.GRPC}, []string{"stream", "renew", "compress", "per-user", "calculate", "ahead", "service"}},
+	{"grpc-go", grpcgo.Caller{}, false, []string{language.GRPC}, []string{"stream", "renew", "compress", "per-user", "calculate", "ahead", "service", "service_config"}},
 	{"wire", wire.Caller{}, true, []string{language.GRPC, language.REST}, []string{"per-user", "calculate", "service"}},
 	{"http", nethttp.Caller{}, false, []string{language.REST}, []string{"per-user", "service"}},
 	{"tcp", tcp.Caller{}, false, []string{language.TCP}, nil},
-	{"python-grpc-sync", python("grpc-sync", false), true, []string{language.GRPC}, []string{"stream", "pipeline", "compress"}},
-	{"python-grpc-aio", python("grpc-aio", false), true, []string{language.GRPC}, []string{"compress"}},
+	{"python-grpc-sync", python("grpc-sync", false), true, []string{language.GRPC}, []string{"stream", "pipeline", "compress", "service_config"}},
+	{"python-grpc-aio", python("grpc-aio", false), true, []string{language.GRPC}, []string{"compress", "service_config"}},
 	{"python-requests", python("requests", true), true, []string{language.REST}, nil},
 	{"python-requests-session", python("requests-session", true), true, []string{language.REST}, nil},
 	{"python-httpx", python("httpx", true), true, []string{language.REST}, nil},
@@ -71,6 +71,7 @@ func Vocabulary() experiment.Vocabulary {
 	v := experiment.Vocabulary{
 		Routes: route.Names(), Languages: language.Names(),
 		Models: map[string][]string{}, Protocols: map[string][]string{}, Features: map[string][]string{}, Policies: map[string][]string{},
+		CheckServiceConfig: grpcgo.CheckServiceConfig,
 	}
 	for _, l := range language.All() {
 		for _, m := range l.Models {

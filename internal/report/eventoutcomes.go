@@ -41,7 +41,7 @@ func policyBehavior(a result.Arm) string {
 	if settings.Caller.Hedge != nil {
 		clauses = append(clauses, "hedging sends a slow call again, mostly to another backend: callers do not wait for the slow backend, but it still receives its calls")
 	}
-	if settings.Caller.Retry != nil {
+	if settings.Caller.Retry != nil || settings.Caller.ServiceConfig.Retries() {
 		clauses = append(clauses, "a retry sends a failed call again, mostly to another backend: it hides failures, but not slowness")
 	}
 	return strings.Join(clauses, "; ")

@@ -17,17 +17,18 @@ type Settings struct {
 		} `json:"closed"`
 	} `json:"load"`
 	Caller struct {
-		Kind     string  `json:"kind"`
-		Channel  Channel `json:"channel"`
-		Style    string  `json:"style"`
-		Stream   any     `json:"stream"`  // calls are messages on streams that stay open
-		Streams  any     `json:"streams"` // number of streams
-		Late     any     `json:"late"`
-		Hedge    any     `json:"hedge"`
-		Retry    any     `json:"retry"`
-		JWT      string  `json:"jwt"`
-		Signing  bool    `json:"signing"`
-		Metadata float64 `json:"metadata"` // number of headers
+		Kind          string        `json:"kind"`
+		Channel       Channel       `json:"channel"`
+		Style         string        `json:"style"`
+		Stream        any           `json:"stream"`  // calls are messages on streams that stay open
+		Streams       any           `json:"streams"` // number of streams
+		Late          any           `json:"late"`
+		Hedge         any           `json:"hedge"`
+		Retry         any           `json:"retry"`
+		ServiceConfig ServiceConfig `json:"service_config"`
+		JWT           string        `json:"jwt"`
+		Signing       bool          `json:"signing"`
+		Metadata      float64       `json:"metadata"` // number of headers
 	} `json:"caller"`
 	Server struct {
 		CPUs     float64 `json:"cpus"`
@@ -40,6 +41,23 @@ type Settings struct {
 		Iterations int `json:"iterations"` // calls for each request
 	} `json:"gateway"`
 	Outlier any `json:"outlier"`
+}
+
+// ServiceConfig is the part of a gRPC service config that reports depend on.
+type ServiceConfig struct {
+	MethodConfig []struct {
+		RetryPolicy any `json:"retryPolicy"`
+	} `json:"methodConfig"`
+}
+
+// Retries reports whether the client retries some calls.
+func (c ServiceConfig) Retries() bool {
+	for _, m := range c.MethodConfig {
+		if m.RetryPolicy != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // Channel is how calls share channels. Pool is the number of channels in a pool; 0: another mode.

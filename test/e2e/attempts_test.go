@@ -16,6 +16,10 @@ defaults:
 arms:
   plain: {}
   retry: {caller: {retry: {attempts: 5, backoff: 1ms}}}
+  service-config:
+    caller:
+      service_config: {"methodConfig": [{"name": [{}], "retryPolicy": {"maxAttempts": 5, "initialBackoff": "0.001s",
+        "maxBackoff": "0.01s", "backoffMultiplier": 2, "retryableStatusCodes": ["UNAVAILABLE"]}}]}
   hedge: {caller: {hedge: {attempts: 5, delay: 1s}}}
   clusterip: {route: clusterip, caller: {retry: {}}}
 rounds: 1
@@ -35,7 +39,7 @@ func TestRetriesAndHedgesAvoidAFailingBackend(t *testing.T) {
 		if plain < 100 {
 			wrong("plain: %d calls failed, want about 150", plain)
 		}
-		for _, name := range []string{"retry", "hedge"} {
+		for _, name := range []string{"retry", "service-config", "hedge"} {
 			if n := failed(name); n > plain/4 {
 				wrong("%s: %d calls failed, want at most a quarter of the %d that fail without it", name, n, plain)
 			}

@@ -55,6 +55,9 @@ func TestWrongRequestsExitWithCode2(t *testing.T) {
 		{"bad-unit", func() []string { return []string{"run", edit("5ms", "5")} }},
 		{"route-of-another-cluster", func() []string { return []string{"run", edit("route: direct", "route: nodeport")} }},
 		{"unknown-route", func() []string { return []string{"run", edit("route: direct", "route: headles")} }},
+		{"service-config", func() []string {
+			return []string{"run", edit("two: {", `two: {caller: {service_config: {"loadBalancingConfig": [{"fastest_first": {}}]}}, `)}
+		}},
 		{"duplicate-arm", func() []string { return []string{"run", edit("  two:", "  one:")} }},
 		{"search", func() []string {
 			return []string{"run", edit("burst: 10", "search: {slo: p98 < 5ms, from: 100, to: 10, duration: 1s, precision: 2%}")}

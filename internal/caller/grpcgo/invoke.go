@@ -2,6 +2,8 @@ package grpcgo
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -28,6 +30,15 @@ func DialOptions(target caller.Target) []grpc.DialOption {
 		options = append(options, grpc.WithResolvers(target.Resolvers...))
 	}
 	return options
+}
+
+// CheckServiceConfig returns the error that grpc-go finds in a service config.
+func CheckServiceConfig(text string) error {
+	channel, err := grpc.NewClient("passthrough:///", DialOptions(caller.Target{ServiceConfig: text})...)
+	if err != nil {
+		return errors.New(strings.TrimPrefix(err.Error(), "grpc: the provided default service config is invalid: "))
+	}
+	return channel.Close() // it has not connected
 }
 
 // failed is the outcome of a call that failed after a wait for a stream.

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"strings"
 	"time"
@@ -18,6 +19,8 @@ type Settings struct {
 	Proxy   Proxy    `json:"proxy"`
 	Retry   *Retry   `json:"retry,omitempty"`
 	Hedge   *Hedge   `json:"hedge,omitempty"`
+	// ServiceConfigFields is JSON whose fields replace those of the client's service config; empty: none.
+	ServiceConfigFields string `json:"service_config_fields,omitempty"`
 	// ReportUpstream makes rpclab's own Envoy, HAProxy and nginx add [service.UpstreamHeader] to each response.
 	ReportUpstream bool `json:"report_upstream,omitempty"`
 }
@@ -88,11 +91,48 @@ func (s Settings) ServiceConfig(defaultPolicy string) (string, error) {
 	if methods := s.methods(); methods != nil {
 		config["methodConfig"] = []any{methods}
 	}
+	if s.ServiceConfigFields != "" {
+		var fields map[string]any
+		if err := json.Unmarshal([]byte(s.ServiceConfigFields), &fields); err != nil {
+			return "", fmt.Errorf("service config %s: %w", s.ServiceConfigFields, err)
+		}
+		if fields["loadBalancingPolicy"] != nil { // which loadBalancingConfig would override
+			delete(config, "loadBalancingConfig")
+		}
+		maps.Copy(config, fields)
+	}
 	if len(config) == 0 {
 		return "", nil
 	}
 	text, err := json.Marshal(config)
 	return string(text), err
+}
+
+// ClientPolicy returns the policy that the given fields of the service config select; empty: they select none.
+func (s Settings) ClientPolicy() string {
+	var config struct {
+		LoadBalancingPolicy string
+		LoadBalancingConfig []map[string]json.RawMessage
+	}
+	if json.Unmarshal([]byte(s.ServiceConfigFields), &config) != nil { // empty
+		return ""
+	}
+	for _, entry := range config.LoadBalancingConfig {
+		for name, child := range entry {
+			switch name {
+			case "outlier_detection_experimental":
+				var outlier struct{ ChildPolicy json.RawMessage }
+				_ = json.Unmarshal(child, &outlier) // grpc-go has checked it
+				return Settings{ServiceConfigFields: fmt.Sprintf(`{"loadBalancingConfig": %s}`, outlier.ChildPolicy)}.ClientPolicy()
+			case "least_request_experimental":
+				return LeastRequest
+			case "ring_hash_experimental":
+				return RingHash
+			}
+			return name
+		}
+	}
+	return strings.ToLower(config.LoadBalancingPolicy)
 }
 
 // balancing is one entry of loadBalancingConfig, by the names that grpc-go registers.
