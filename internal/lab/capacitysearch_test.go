@@ -39,6 +39,30 @@ func TestASearchReportsThatEveryRateHolds(t *testing.T) {
 	}
 }
 
+// The answered calls are fast at every rate, so only the dropped ones tell that a rate is too high: ten calls in
+// flight that take 100 ms are at most 100 calls/s.
+func TestASearchForALatencyAloneDoesNotHoldARateAtWhichCallsAreDropped(t *testing.T) {
+	d, err := lab.Run(t.Context(), plan(t, known, experiment.Options{Set: []string{
+		"load.search.slo=p99 < 10s", "load.search.duration=500ms", "load.search.precision=20%", "load.search.max_in_flight=10", "load.search.to=800"}}), options(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := arm(t, d, "wire").Trials[0].Capacity
+	dropped := false
+	for _, p := range c.Probes {
+		dropped = dropped || p.Dropped > 0
+		if p.Held && p.Dropped*100 > p.Calls+p.Dropped {
+			t.Errorf("%.0f calls/s hold a p99 with %d of %d calls dropped: %+v", p.Rate, p.Dropped, p.Calls+p.Dropped, p)
+		}
+		if lost := p.Latency().Figure("p99"); p.Dropped*100 > p.Calls+p.Dropped && !lost.Lower {
+			t.Errorf("the p99 of a probe with %d of %d calls dropped is %g ms, want a lower bound", p.Dropped, p.Calls+p.Dropped, lost.Value)
+		}
+	}
+	if !dropped || c.End == string(search.HighestHolds) || c.Holds > 200 {
+		t.Errorf("the search found %+v, want at most 200 calls/s and a probe with dropped calls", *c)
+	}
+}
+
 func TestAnInterruptKeepsTheProbesOfASearch(t *testing.T) {
 	o := options(t)
 	ctx, cancel := context.WithCancel(t.Context())

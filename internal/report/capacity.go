@@ -105,7 +105,7 @@ func curve(p *page, a result.Arm) {
 	t := table{columns: []column{{"calls/s due", true}, {"for s", true}, {"p50 ms", true}, {"p99 ms", true}, {"failed", true},
 		{"dropped", true}, {"late p99 ms", true}, {"", false}}}
 	for _, probe := range probes {
-		row := []string{rate(probe.Rate), fmt.Sprintf("%.2f", probe.DurationMS/1e3), ms(probe.P50), ms(probe.P99), "", "", ms(probe.Lateness), "holds"}
+		row := []string{rate(probe.Rate), fmt.Sprintf("%.2f", probe.DurationMS/1e3), bounded(probe.Latency().Figure("p50"), ms), bounded(probe.Latency().Figure("p99"), ms), "", "", ms(probe.Lateness), "holds"}
 		if probe.Errors > 0 {
 			row[4] = count(probe.Errors)
 		}

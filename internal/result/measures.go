@@ -26,10 +26,16 @@ type Probe struct {
 	Calls   uint64  `json:"calls"`
 	Errors  uint64  `json:"errors"`
 	Dropped uint64  `json:"dropped"`
-	P50     float64 `json:"p50_ms"`
-	P99     float64 `json:"p99_ms"`
+	// P50 and P99 are of all calls that were due, as in [Measures].
+	P50 float64 `json:"p50_ms"`
+	P99 float64 `json:"p99_ms"`
 	// Lateness is the 99th percentile of the lateness of calls.
 	Lateness float64 `json:"lateness_p99_ms"`
+}
+
+// Latency returns the percentiles that a probe has. Those of lost calls are lower bounds.
+func (p Probe) Latency() Histogram {
+	return Histogram{P50: p.P50, P99: p.P99, Lost: float64(p.Errors+p.Dropped) / float64(max(p.Calls+p.Dropped, 1))}
 }
 
 // Capacities summarizes the searches of an arm.
