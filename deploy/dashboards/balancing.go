@@ -24,12 +24,12 @@ func balancing() (dashboard.Dashboard, error) {
 			"Calls that ended with a code other than OK, by route and code. A line at zero without a code: none failed.",
 			units.RequestsPerSecond, 12, over(failures(), "{{mode}} {{grpc_code}}")).
 			Thresholds(steps("green", from(0.001, "red"))).ThresholdsStyle(coloured)).
-		WithRow(dashboard.NewRowBuilder("Latency of a call, measured by the gateway")).
-		WithPanel(lines("Median", "Half of the calls were answered within this. Interpolated within a bucket of the histogram.",
+		WithRow(dashboard.NewRowBuilder("Time until a call ended, with a response or an error, measured by the gateway")).
+		WithPanel(lines("Median", "Half of the calls ended within this, including failed calls. Interpolated within a bucket of the histogram.",
 			units.Seconds, 8, byMode(quantile(0.5)))).
-		WithPanel(lines("p90", "Nine of ten calls were answered within this.",
+		WithPanel(lines("p90", "Nine of ten calls ended within this, including failed calls.",
 			units.Seconds, 8, byMode(quantile(0.9)))).
-		WithPanel(lines("p99", "99 of 100 calls were answered within this.",
+		WithPanel(lines("p99", "99 of 100 calls ended within this, including failed calls.",
 			units.Seconds, 8, byMode(quantile(0.99)))).
 		WithRow(dashboard.NewRowBuilder("Balance: Jain's index of the calls per server")).
 		WithPanel(figure("Since the start",

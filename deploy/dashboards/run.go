@@ -25,12 +25,12 @@ func run() (dashboard.Dashboard, error) {
 			units.RequestsPerSecond, 12, over(perSecond("rpclab_calls_total", "arm, cell"), byArm))).
 		WithPanel(lines("Failed calls per second", "Calls that ended with a code other than OK. A line at zero without a code: none failed.",
 			units.RequestsPerSecond, 12, over(failuresOfArms(), byArm+" {{code}}"))).
-		WithRow(dashboard.NewRowBuilder("Latency, from the time a call was due")).
-		WithPanel(lines("Median", "Half of the calls were answered within this. Interpolated within a bucket of the histogram.",
+		WithRow(dashboard.NewRowBuilder("Latency of answered calls, from the time a call was due")).
+		WithPanel(lines("Median", "Half of the answered calls took at most this. Failed and dropped calls are not included. Interpolated within a bucket of the histogram.",
 			units.Seconds, 8, over(quantileOfArms(0.5), byArm))).
-		WithPanel(lines("p90", "Nine of ten calls were answered within this.",
+		WithPanel(lines("p90", "Nine of ten answered calls took at most this. Failed and dropped calls are not included.",
 			units.Seconds, 8, over(quantileOfArms(0.9), byArm))).
-		WithPanel(lines("p99", "99 of 100 calls were answered within this.",
+		WithPanel(lines("p99", "99 of 100 answered calls took at most this. Failed and dropped calls are not included.",
 			units.Seconds, 8, over(quantileOfArms(0.99), byArm))).
 		WithRow(dashboard.NewRowBuilder("Backends")).
 		WithPanel(lines("Calls per second by backend", "Calls that each backend answered.",

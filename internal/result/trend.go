@@ -16,8 +16,9 @@ type TrendPoint struct {
 	Arm     string    `json:"arm"`
 	Cell    string    `json:"cell"` // as of [Cell.String]
 	Value   float64   `json:"value"`
-	Quick   bool      `json:"quick"`   // a --quick run, which has a smaller load
-	Partial bool      `json:"partial"` // a run that ended early
+	Lost    float64   `json:"lost,omitempty"` // share of the calls: percentiles above 1 - lost are lower bounds
+	Quick   bool      `json:"quick"`          // a --quick run, which has a smaller load
+	Partial bool      `json:"partial"`        // a run that ended early
 }
 
 // Trend returns a figure (see [Figures]) of every arm in all finished runs of an experiment, oldest
@@ -26,7 +27,7 @@ func (s *Store) Trend(ctx context.Context, experiment, name string) ([]TrendPoin
 	if !slices.Contains(Figures(), name) {
 		return nil, fmt.Errorf("no figure %q%s", name, suggest.DidYouMean(name, Figures()))
 	}
-	rows, err := s.db.QueryContext(ctx, `SELECT r.id, r.started, r.quick, r.partial, f.arm, f.cell, f.`+name+`
+	rows, err := s.db.QueryContext(ctx, `SELECT r.id, r.started, r.quick, r.partial, f.arm, f.cell, f.`+name+`, coalesce(f.errors, 0)
 		FROM runs r JOIN figures f ON f.run = r.id
 		WHERE r.experiment = ? AND f.`+name+` IS NOT NULL ORDER BY r.started, r.id, f.seq`, experiment)
 	if err != nil {
@@ -37,7 +38,7 @@ func (s *Store) Trend(ctx context.Context, experiment, name string) ([]TrendPoin
 	for rows.Next() {
 		var p TrendPoint
 		var started int64
-		if err := rows.Scan(&p.Run, &started, &p.Quick, &p.Partial, &p.Arm, &p.Cell, &p.Value); err != nil {
+		if err := rows.Scan(&p.Run, &started, &p.Quick, &p.Partial, &p.Arm, &p.Cell, &p.Value, &p.Lost); err != nil {
 			return nil, storeError(s.path, "read a trend", err)
 		}
 		p.Started = time.UnixMilli(started).UTC()

@@ -14,7 +14,8 @@ func TestTrendReturnsFinishedRunsOfOneExperiment(t *testing.T) {
 	for i, experiment := range []string{"channels", "churn", "channels"} {
 		d := sampleDocument(t)
 		d.ID, d.Started, d.Experiment, d.Quick = fmt.Sprint("run-", i), start.Add(time.Duration(i)*time.Hour), experiment, i == 2
-		d.Arms[0].Rate = float64(100 * (i + 1))
+		d.Arms[0].Rate, d.Arms[0].Calls, d.Arms[0].Dropped = float64(100*(i+1)), 90, uint64(5*i)
+		d.Arms[0].Errors = nil
 		must(t, s.Save(ctx, d))
 	}
 	unfinished := sampleDocument(t)
@@ -23,8 +24,8 @@ func TestTrendReturnsFinishedRunsOfOneExperiment(t *testing.T) {
 	points, err := s.Trend(ctx, "channels", "rate")
 	must(t, err)
 	if len(points) != 2 || points[0].Run != "run-0" || points[0].Value != 100 || points[1].Value != 300 || !points[1].Quick ||
-		points[0].Arm != "shared" || points[0].Cell != "load.burst=1000" {
-		t.Errorf("Trend returned %+v, want the rates 100 and 300 of run-0 and run-2", points)
+		points[0].Lost != 0 || points[1].Lost != 0.1 || points[0].Arm != "shared" || points[0].Cell != "load.burst=1000" {
+		t.Errorf("Trend returned %+v, want the rates 100 and 300 of run-0 and run-2, which lost no call and a tenth of them", points)
 	}
 	if points, err := s.Trend(ctx, "channels", "capacity"); err != nil || len(points) != 0 {
 		t.Errorf("%+v, %v; no arm has a capacity", points, err)

@@ -130,6 +130,14 @@ func TestARunIsStreamedFromStartToEnd(t *testing.T) {
 	}
 }
 
+func TestATrialShowsTheShareOfItsLostCalls(t *testing.T) {
+	p := endOf(0)
+	p.Ended.Latency = result.Histogram{P50: 1, P99: 60000, Lost: 0.02}
+	if got := newFinishedTrial(p); *got.P50 != 1 || *got.P99 != 60000 || got.Lost != 0.02 {
+		t.Errorf("the trial is %+v, want the percentiles of all calls and the share of those lost", got)
+	}
+}
+
 // The server sends at most two states a second, whatever the number of progress reports. Each state
 // has all that happened since the last.
 func TestProgressIsSentInBatches(t *testing.T) {

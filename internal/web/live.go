@@ -68,7 +68,8 @@ type event struct {
 	Error string   `json:"error,omitempty"`
 }
 
-// second describes one second of the load. Times are in ms, null without a response.
+// second describes one second of the load. Percentiles are those of the answered calls alone, in ms; null
+// without a response.
 type second struct {
 	At     float64  `json:"at_s"`
 	Rate   float64  `json:"rate"`
@@ -77,7 +78,7 @@ type second struct {
 	Failed uint64   `json:"failed"`
 }
 
-// finishedTrial is a finished trial.
+// finishedTrial is a finished trial. Percentiles are those of all calls that were due, in ms.
 type finishedTrial struct {
 	Order  int      `json:"order"`
 	Round  int      `json:"round"`
@@ -87,8 +88,9 @@ type finishedTrial struct {
 	Rate   float64  `json:"rate"`
 	P50    *float64 `json:"p50"`
 	P99    *float64 `json:"p99"`
-	Failed uint64   `json:"failed"`        // calls that failed or were dropped
-	Why    string   `json:"why,omitempty"` // why it has no measurement
+	Failed uint64   `json:"failed"`         // calls that failed or were dropped
+	Lost   float64  `json:"lost,omitempty"` // share of the calls: percentiles above 1 - lost are lower bounds
+	Why    string   `json:"why,omitempty"`  // why it has no measurement
 }
 
 // live holds the state and notifies its followers.
@@ -211,7 +213,7 @@ func newFinishedTrial(p lab.Progress) finishedTrial {
 	e := finishedTrial{Order: p.Trial.Order, Round: p.Trial.Round, Arm: p.Trial.Arm, Cell: result.Cell(p.Trial.Cell).String(),
 		Calls: p.Ended.Calls, Rate: p.Ended.Rate, Failed: p.Ended.Measures.Failed() + p.Ended.Dropped, Why: p.Ended.Failed}
 	if !p.Ended.Latency.Empty() {
-		e.P50, e.P99 = &p.Ended.Latency.P50, &p.Ended.Latency.P99
+		e.P50, e.P99, e.Lost = &p.Ended.Latency.P50, &p.Ended.Latency.P99, p.Ended.Latency.Lost
 	}
 	return e
 }

@@ -31,15 +31,15 @@ export interface Series {
   timeline?: Timeline;
   memory?: { round: number; step: number; mb: number[] };
   capacity?: { rate: number; low: number; high: number };
-  published?: { metric: string; published: number; measured: number }[];
+  published?: { metric: string; published: number; measured: number; bound?: boolean }[];
 }
 
 // isBound says whether the percentile that one in q calls exceeds is only a lower bound, because it is of
 // lost calls.
-export const isBound = (s: Series, q: number) => q * (s.lost ?? 0) > 1 + 1e-9;
+export const isBound = (s: { lost?: number }, q: number) => q * (s.lost ?? 0) > 1 + 1e-9;
 
 // atLeast marks a lower bound.
-export const atLeast = (s: Series, q: number, text: string) => (isBound(s, q) ? `> ${text}` : text);
+export const atLeast = (s: { lost?: number }, q: number, text: string) => (isBound(s, q) ? `> ${text}` : text);
 
 export interface Timeline {
   round: number;

@@ -124,10 +124,10 @@ func bars(calls map[string]uint64) (all []Bar) {
 
 func studyFigures(figure result.Published, arm result.Arm) (all []StudyFigure) {
 	for _, b := range []StudyFigure{
-		{"elapsed, ms", Num(figure.ElapsedMS), Num(arm.ElapsedMS)},
-		{"calls/s", Num(figure.Rate), Num(arm.Rate)},
-		{"p95, ms", Num(figure.P95), Num(arm.Latency.P95)},
-		{"server memory, MB", Num(figure.RSS), Num(float64(arm.Resources.Server.RSS) / 1e6)},
+		{Metric: "elapsed, ms", Published: Num(figure.ElapsedMS), Measured: Num(arm.ElapsedMS)},
+		{Metric: "calls/s", Published: Num(figure.Rate), Measured: Num(arm.Rate)},
+		{Metric: "p95, ms", Published: Num(figure.P95), Measured: Num(arm.Latency.P95), Bound: arm.Latency.Figure("p95").Lower},
+		{Metric: "server memory, MB", Published: Num(figure.RSS), Measured: Num(float64(arm.Resources.Server.RSS) / 1e6)},
 	} {
 		if b.Published > 0 && b.Measured > 0 {
 			all = append(all, b)

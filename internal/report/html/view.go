@@ -125,6 +125,7 @@ type StudyFigure struct {
 	Metric    string `json:"metric"`
 	Published Num    `json:"published"`
 	Measured  Num    `json:"measured"`
+	Bound     bool   `json:"bound,omitempty"` // Measured is a lower bound: the percentile is that of lost calls
 }
 
 // Timeline is one trial over time.

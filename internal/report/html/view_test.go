@@ -3,6 +3,7 @@ package html
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"testing"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
@@ -69,6 +70,19 @@ func TestANumberHasFourDigitsAndNaNIsNull(t *testing.T) {
 	got, err := json.Marshal([]Num{0.000123456, 123456, Num(math.NaN()), Num(math.Inf(1)), -2})
 	if err != nil || string(got) != "[0.0001235,123500,null,null,-2]" {
 		t.Errorf("the numbers are %s (error %v), want [0.0001235,123500,null,null,-2]", got, err)
+	}
+}
+
+func TestAPercentileOfLostCallsIsABoundNextToThePublishedOne(t *testing.T) {
+	figures := func(lost float64) []StudyFigure {
+		return studyFigures(result.Published{P95: 3, Rate: 5}, result.Arm{Measures: result.Measures{Rate: 6, Latency: result.Histogram{P95: 900, Lost: lost}}})
+	}
+	want := []StudyFigure{{Metric: "calls/s", Published: 5, Measured: 6}, {Metric: "p95, ms", Published: 3, Measured: 900, Bound: true}}
+	if got := figures(0.1); !slices.Equal(got, want) {
+		t.Errorf("with a tenth of the calls lost the figures are %+v, want %+v", got, want)
+	}
+	if got := figures(0.01); got[1].Bound {
+		t.Errorf("with one in a hundred calls lost p95 is a bound: %+v", got)
 	}
 }
 

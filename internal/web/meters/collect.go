@@ -18,7 +18,7 @@ var (
 	dropped     = describe("calls_dropped_total", "Calls that were due but not made, because too many were in flight.", "arm", "cell")
 	perBackend  = describe("backend_calls_total", "Calls that each backend answered.", "arm", "cell", "backend")
 	eventsTotal = describe("events_total", "Events applied to the cluster, by action.", "arm", "cell", "what")
-	latency     = describe("call_latency_seconds", "Latency of answered calls since they were due.", "arm", "cell")
+	latency     = describe("call_latency_seconds", "Latency of answered calls since they were due. Calls that failed or were dropped are not included.", "arm", "cell")
 )
 
 // Describe names every series.

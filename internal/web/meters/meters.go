@@ -129,7 +129,7 @@ func (t *tally) addTrial(of result.Trial) {
 		t.backends[id] += n
 	}
 	t.dropped += of.Dropped
-	if h, err := of.Latency.Decode(); err == nil && h != nil {
+	if h, err := of.Answers().Decode(); err == nil && h != nil {
 		t.latency.record(h)
 	}
 }

@@ -73,14 +73,19 @@ func TestALoadIsCountedEverySecondAndExactlyAtItsEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	withLost, err := result.FromHDR(latency).CountLost(12, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
 	m.Show(lab.Progress{Trial: one, Ended: &result.Trial{Measures: result.Measures{
-		Calls: 132, Errors: map[string]uint64{"UNAVAILABLE": 12}, Backends: map[string]uint64{"a": 120}, Latency: result.FromHDR(latency)}}})
+		Calls: 132, Errors: map[string]uint64{"UNAVAILABLE": 12}, Backends: map[string]uint64{"a": 120},
+		Latency: withLost, AnsweredLatency: new(result.FromHDR(latency))}}})
 	if ok, calls := gathered(t, m, "calls_total", "code", "OK").GetCounter().GetValue(), gathered(t, m, "backend_calls_total", "backend", "a").GetCounter().GetValue(); ok != 120 || calls != 120 {
 		t.Errorf("at the end %v calls are OK and %v of the backend, want 120 each: every call counts once", ok, calls)
 	}
 	h := gathered(t, m, "call_latency_seconds", "arm", "one").GetHistogram()
 	if h.GetSampleCount() != 120 || math.Abs(h.GetSampleSum()-0.36) > 0.001 || h.GetSchema() != schema {
-		t.Errorf("the histogram is %v, want 120 calls and a sum of 0.36 s", h)
+		t.Errorf("the histogram is %v, want the 120 answered calls alone and a sum of 0.36 s", h)
 	}
 	// 3 ms lies in the native bucket up to 2^(-67/8) = 3.01 ms, and in the classic one up to 3.2 ms.
 	if len(h.PositiveSpan) != 1 || h.PositiveSpan[0].GetOffset() != -67 || h.PositiveDelta[0] != 120 {

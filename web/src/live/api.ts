@@ -2,10 +2,11 @@
 
 import { element } from "../element";
 
-export interface Second { at_s: number; rate: number; p50: number | null; p99: number | null; failed: number }
-export interface FinishedTrial { order: number; round: number; arm: string; cell?: string; calls: number; rate: number; p50: number | null; p99: number | null; failed: number; why?: string }
+export interface Second { at_s: number; rate: number; p50: number | null; p99: number | null; failed: number } // percentiles of the answered calls alone
+export interface FinishedTrial { order: number; round: number; arm: string; cell?: string; calls: number; rate: number; p50: number | null; p99: number | null; failed: number; lost?: number; why?: string }
 export interface CurrentTrial { order: number; round: number; arm: string; cell?: string; doing?: string; backends: Record<string, number>; errors: Record<string, number>; dropped: number; events: { at_ms: number; what: string; hit: string[]; error?: string }[] }
-export interface Verdict { metric: string; a: string; b: string; cell: Record<string, unknown>; ratio: number; ci: [number, number]; decision: string; reason?: string }
+export type Bound = "lower" | "upper"; // the true ratio is at least or at most the ratio, because calls were lost
+export interface Verdict { metric: string; a: string; b: string; cell: Record<string, unknown>; ratio: number; ci: [number, number]; bound?: Bound; decision: string; reason?: string }
 export interface State {
   phase: "idle" | "running" | "stopping" | "done" | "partial" | "failed";
   why?: string;
@@ -23,8 +24,8 @@ export interface State {
 }
 export interface Run { id: string; experiment: string; started: string; status: string; trials: number; planned: number; quick: boolean; arms: string[] }
 export interface Experiment { name: string; question: string; arms: string[]; rounds: number }
-export interface Point { run: string; started: string; arm: string; cell: string; value: number; quick: boolean; partial: boolean }
-export interface Ratio { metric: string; arm: string; cell: Record<string, unknown>; a: number; b: number; ratio: number; ci: [number, number]; decision: string; reason?: string; secondary?: boolean }
+export interface Point { run: string; started: string; arm: string; cell: string; value: number; lost?: number; quick: boolean; partial: boolean }
+export interface Ratio { metric: string; arm: string; cell: Record<string, unknown>; a: number; b: number; ratio: number; ci: [number, number]; bound?: Bound; decision: string; reason?: string; secondary?: boolean }
 export interface Comparison {
   a: { id: string; experiment: string; started: string };
   b: { id: string; experiment: string; started: string };
@@ -62,5 +63,8 @@ export function formatDuration(seconds: number): string {
   if (s < 60) return `${s} s`;
   return s < 3600 ? `${Math.floor(s / 60)} min ${s % 60} s` : `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} min`;
 }
+
+// ratioMark precedes a ratio that is only a bound.
+export const ratioMark = (bound?: Bound): string => (bound ? { lower: "≥ ", upper: "≤ " }[bound] : "");
 
 export const reportPath = (id: string): string => `/runs/${encodeURIComponent(id)}/report`;

@@ -3,7 +3,7 @@
 import { element } from "../element";
 import { short } from "../format";
 import { buildTable, withTools } from "../table";
-import { request, cellText, reportPath, formatTime, type Comparison } from "./api";
+import { request, cellText, ratioMark, reportPath, formatTime, type Comparison } from "./api";
 
 const words: Record<string, string> = { better: "▲ better", worse: "▼ worse", equivalent: "= equivalent", undecided: "? undecided" };
 
@@ -42,7 +42,7 @@ function comparison(c: Comparison): HTMLElement {
   const sweep = new Set(c.ratios.map((r) => cellText(r.cell))).size > 1;
   const ratios = (secondary: boolean) => c.ratios.filter((r) => (r.secondary ?? false) === secondary).map((r) => {
     const [name, divisor] = describeMetric(r.metric);
-    return [r.arm + (sweep ? `, ${cellText(r.cell)}` : ""), name, short(r.a / divisor), short(r.b / divisor), r.ratio ? ratio(r.ratio) : "–", r.ci[0] || r.ci[1] ? `${ratio(r.ci[0])}–${ratio(r.ci[1])}` : "–", words[r.decision] ?? r.decision];
+    return [r.arm + (sweep ? `, ${cellText(r.cell)}` : ""), name, short(r.a / divisor), short(r.b / divisor), r.ratio ? ratioMark(r.bound) + ratio(r.ratio) : "–", r.ci[0] || r.ci[1] ? `${ratio(r.ci[0])}–${ratio(r.ci[1])}` : "–", words[r.decision] ?? r.decision];
   });
   const columns: [string, boolean?][] = [["arm"], ["metric"], ["before", true], ["after", true], ["ratio", true], ["interval", true], ["verdict"]];
   table("Headline metrics", columns, ratios(false));

@@ -3,7 +3,8 @@
 
 import { element } from "../element";
 import { short } from "../format";
-import { request, showError, cellText, formatDuration, reportPath, type FinishedTrial, type State } from "./api";
+import { atLeast } from "../view";
+import { request, showError, cellText, formatDuration, ratioMark, reportPath, type FinishedTrial, type Second, type State } from "./api";
 
 const phases: Record<State["phase"], string> = { idle: "No run in progress", running: "Running", stopping: "Stopping", done: "Done", partial: "Stopped", failed: "Failed" };
 const columns: [string, boolean][] = [["trial", true], ["round", true], ["arm", false], ["cell", false], ["calls", true], ["calls/s", true], ["p50 ms", true], ["p99 ms", true], ["failed", true]];
@@ -21,6 +22,7 @@ export class RunView {
   private figures = element("dl", { class: "figures" });
   private verdicts = element("ul", { class: "cards" });
   private rows = element("tbody");
+  private lost = element("p", { class: "note" }, "A call that failed or was dropped counts as its deadline in p50 and p99; >: a percentile of such calls.");
   private table: HTMLElement;
   private id = "";
   private known = 0;
@@ -28,7 +30,7 @@ export class RunView {
   constructor() {
     const head = element("thead", {}, element("tr", {}, ...columns.map(([name, n]) => element("th", { scope: "col", ...(n ? { class: "n" } : {}) }, name))));
     this.table = element("div", {}, element("h3", {}, "Finished trials, newest first"),
-      element("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": "Finished trials" }, element("table", {}, head, this.rows)));
+      element("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": "Finished trials" }, element("table", {}, head, this.rows)), this.lost);
     this.container.append(this.eyebrow, this.question, this.answer, element("div", { class: "where" }, this.now, this.stop), this.bar, this.verdicts, this.figures, this.pictures, this.events, this.table);
     this.stop.addEventListener("click", () => {
       this.stop.disabled = true;
@@ -81,8 +83,8 @@ export class RunView {
     this.figures.dataset.trial = second ? "" : String(trial!.order);
     const of = second ? "last second" : trial!.arm;
     const pair = (name: string, value: string, unit: string) => element("div", {}, element("dt", {}, name), element("dd", {}, value, element("i", {}, unit)));
-    const ms = (v: number | null) => (v === null ? "–" : short(v));
-    this.figures.replaceChildren(pair(`Calls, ${of}`, short(from.rate), "/s"), pair("p50", ms(from.p50), "ms"), pair("p99", ms(from.p99), "ms"), pair("Failed", from.failed.toLocaleString("en"), "calls"));
+    const answered = second ? " of answered calls" : "";
+    this.figures.replaceChildren(pair(`Calls, ${of}`, short(from.rate), "/s"), pair(`p50${answered}`, ms(from, 2), "ms"), pair(`p99${answered}`, ms(from, 100), "ms"), pair("Failed", from.failed.toLocaleString("en"), "calls"));
   }
 
   private append(trials: FinishedTrial[]): void {
@@ -91,16 +93,22 @@ export class RunView {
       this.known = 0;
     }
     for (const t of trials.slice(this.known)) {
-      const ms = (v: number | null) => (v === null ? "–" : short(v));
-      const values = [`${t.order + 1}`, `${t.round}`, t.arm, t.cell ?? "", t.calls.toLocaleString("en"), short(t.rate), ms(t.p50), ms(t.p99), t.failed.toLocaleString("en")];
+      const values = [`${t.order + 1}`, `${t.round}`, t.arm, t.cell ?? "", t.calls.toLocaleString("en"), short(t.rate), ms(t, 2), ms(t, 100), t.failed.toLocaleString("en")];
       const cells = t.why ? [...values.slice(0, 4).map((v, i) => cell(v, i)), element("td", { colspan: "5", class: "warning" }, t.why)] : values.map((v, i) => cell(v, i));
       this.rows.prepend(element("tr", {}, ...cells));
     }
     this.known = trials.length;
     this.table.hidden = this.known === 0;
+    this.lost.hidden = !trials.some((t) => t.lost);
     this.table.classList.toggle("whole", !trials.some((t) => t.cell)); // hides the column cell
   }
 }
+
+// ms returns the percentile that one in q calls exceeds, 2 or 100. Seconds do not have lost calls.
+const ms = (of: Second | FinishedTrial, q: 2 | 100): string => {
+  const value = q === 2 ? of.p50 : of.p99;
+  return value === null ? "–" : atLeast("lost" in of ? of : {}, q, short(value));
+};
 
 const cell = (text: string, column: number) => element("td", columns[column][1] ? { class: "n" } : {}, text);
 
@@ -120,5 +128,5 @@ function card(v: State["verdicts"][number]): HTMLElement {
   const interval = v.ci[0] > 0 || v.ci[1] > 0 ? `${short(v.ci[0])}–${short(v.ci[1])}` : "no interval";
   return element("li", { class: "card" }, element("h4", {}, v.a), element("p", { class: "against" }, `compared with ${v.b}${Object.keys(v.cell).length ? `, ${cellText(v.cell)}` : ""}`),
     element("div", { class: `line ${v.decision}` }, element("span", { class: "metric" }, metric), element("span", { class: "word" }, element("b", { "aria-hidden": "true" }, mark), ` ${word}`),
-      element("span", { class: "ratio" }, v.ratio ? short(v.ratio) : "–", element("i", {}, v.ratio ? "×" : "")), element("span", { class: "interval" }, interval)));
+      element("span", { class: "ratio" }, v.ratio ? ratioMark(v.bound) + short(v.ratio) : "–", element("i", {}, v.ratio ? "×" : "")), element("span", { class: "interval" }, interval)));
 }

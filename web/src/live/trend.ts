@@ -4,6 +4,7 @@ import * as Plot from "@observablehq/plot";
 import { grid, armStyle, plot, swatch } from "../charts/style";
 import { element } from "../element";
 import { percent, short, tick } from "../format";
+import { atLeast } from "../view";
 import { buildTable, withTools } from "../table";
 import { request, formatTime, type Point, type Run } from "./api";
 
@@ -39,6 +40,9 @@ export async function trend(main: HTMLElement): Promise<void> {
   await show();
 }
 
+// exceeding is, for a metric that can be a lower bound, the q of "one in q calls exceeds it".
+const exceeding: Record<string, number> = { p50: 2, p90: 10, p99: 100, p999: 1000, mean: Infinity };
+
 const most = 12; // lines that a reader can distinguish
 
 function draw(container: HTMLElement, points: Point[], metric: string): void {
@@ -54,13 +58,13 @@ function draw(container: HTMLElement, points: Point[], metric: string): void {
   const day = (at: string) => new Date(at).toLocaleDateString("en-GB", { day: "numeric", month: "short" });
   const oneDay = new Set([...started.values()].map(day)).size === 1;
   const moment = (at: string) => (oneDay ? new Date(at).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" }) : day(at));
-  const text = (v: number) => (metric === "errors" ? percent(v) : short(v));
+  const text = (p: Point) => (metric === "errors" ? percent(p.value) : atLeast(metric in exceeding ? p : {}, exceeding[metric], short(p.value)));
   const marks: Plot.Markish[] = lines.flatMap((name, i) => {
     const of = armStyle(lines, "", i);
     const mine = points.filter((p) => line(p) === name).map((p) => ({ ...p, at: runs.indexOf(p.run) + 1 }));
     return [
       Plot.line(mine, { x: "at", y: "value", stroke: of.color, strokeWidth: of.width, strokeDasharray: of.dash }),
-      ...(runs.length > 100 ? [] : [Plot.dot(mine, { x: "at", y: "value", symbol: of.symbol, fill: (p: Point) => (p.quick ? "var(--paper)" : of.color), stroke: of.color, r: 3.5, title: (p: Point) => `${name}, ${formatTime(p.started)}: ${text(p.value)} ${unit}${p.quick ? ", quick" : ""}` })]),
+      ...(runs.length > 100 ? [] : [Plot.dot(mine, { x: "at", y: "value", symbol: of.symbol, fill: (p: Point) => (p.quick ? "var(--paper)" : of.color), stroke: of.color, r: 3.5, title: (p: Point) => `${name}, ${formatTime(p.started)}: ${text(p)} ${unit}${p.quick ? ", quick" : ""}` })]),
     ];
   });
   const drawn = plot(`${title} of ${lines.length} arms over ${runs.length} runs; the table below has the numbers`, {
@@ -70,8 +74,8 @@ function draw(container: HTMLElement, points: Point[], metric: string): void {
     marks: [Plot.gridY({ ...grid, ticks: 6 }), ...marks],
   });
   const legend = element("ul", { class: "legend" }, ...lines.map((name, i) => element("li", { class: "check" }, swatch(armStyle(lines, "", i)), name)));
-  const note = `${runs.length === 1 ? "One run" : `${runs.length} runs`}, oldest first${oneDay ? ` (${day(points[0].started)})` : ""}, evenly spaced. Hollow symbols are quick runs.` + (all.length > most ? ` The chart shows the first ${most} of ${all.length} lines; the table shows all.` : "") + " A change of the machine between runs changes the values too.";
-  const table = withTools(buildTable({ columns: [{ name: "run" }, { name: "started" }, { name: "arm" }, { name: unit, number: true }], rows: [...points].reverse().map((p) => [p.run, formatTime(p.started), line(p), text(p.value)]) }), title);
+  const note = `${runs.length === 1 ? "One run" : `${runs.length} runs`}, oldest first${oneDay ? ` (${day(points[0].started)})` : ""}, evenly spaced. Hollow symbols are quick runs.` + (all.length > most ? ` The chart shows the first ${most} of ${all.length} lines; the table shows all.` : "") + (metric in exceeding && points.some((p) => p.lost) ? " A call that failed or was dropped counts as its deadline; >: a lower bound." : "") + " A change of the machine between runs changes the values too.";
+  const table = withTools(buildTable({ columns: [{ name: "run" }, { name: "started" }, { name: "arm" }, { name: unit, number: true }], rows: [...points].reverse().map((p) => [p.run, formatTime(p.started), line(p), text(p)]) }), title);
   table.querySelector(".scroll")?.classList.add("tall");
   container.replaceChildren(element("figure", {}, element("figcaption", {}, element("strong", {}, title), element("span", {}, note)), legend, element("div", { class: "picture" }, drawn)), table);
 }

@@ -27,7 +27,7 @@ function latencyChart(seconds: Second[], state: State, width: number): HTMLEleme
   const marks = (state.now?.events ?? []).map((e) => e.at_ms / 1000);
   const last = points[points.length - 1];
   const name = (key: "p50" | "p99") => Plot.text([last], { x: "at_s", y: key, text: () => key, textAnchor: "start", dx: 6, fill: "var(--ink)" });
-  return figure("Latency of this trial, second by second", marks.length ? "Vertical lines mark events." : "", plot(`p50 ${short(last.p50!)} ms and p99 ${short(last.p99!)} ms in the last second`, {
+  return figure("Latency of answered calls in this trial, second by second", marks.length ? "Vertical lines mark events." : "", plot(`p50 ${short(last.p50!)} ms and p99 ${short(last.p99!)} ms in the last second`, {
     width, height: 220, marginLeft: 48, marginRight: 36, marginTop: 20,
     x: { domain: [0, last.at_s], label: "s", labelArrow: "none", tickFormat: (v: number) => (Number.isInteger(v) ? tick(v) : ""), tickSize: 0, ticks: 5 },
     y: { label: "ms", labelArrow: "none", zero: true, nice: true, tickFormat: tick, tickSize: 0, ticks: 5 },
