@@ -60,7 +60,7 @@ func blockOf(trial, b result.Trial) result.Block {
 }
 
 // interferenceOf returns the mean interference of blocks; nil: not measured. In a block, steal time under half
-// a second counts as 0; [RoundInterference] measures it over the whole round.
+// a second counts as 0; [Interference] measures it over the whole round.
 func interferenceOf(blocks []result.Trial) *result.Interference {
 	var all *result.Interference
 	var elapsed, others float64

@@ -13,18 +13,12 @@ import (
 // this process.
 func (r Record) MachineInterference(processors measure.ProcessorTimes, lab time.Duration) *result.Interference {
 	used := r.Merged.CPU + total(r.Servers).CPU + r.Proxies.CPU + r.Gateways.CPU + r.ControlPlane.CPU
-	return interference(processors, lab+used)
+	return Interference(processors, lab+used)
 }
 
-// RoundInterference returns the same for a round whose arms took turns. own is the CPU time of all arms and of
-// this process.
-func RoundInterference(processors measure.ProcessorTimes, own time.Duration) *result.Interference {
-	return interference(processors, own)
-}
-
-// interference returns the shares of the processor times that others used. own is the CPU time that rpclab and
-// its children used.
-func interference(p measure.ProcessorTimes, own time.Duration) *result.Interference {
+// Interference returns the shares of the processor times that others used; nil: not known. own is the CPU time
+// of rpclab and of all that it measures.
+func Interference(p measure.ProcessorTimes, own time.Duration) *result.Interference {
 	all := p.Busy + p.Idle + p.Stolen
 	if all <= 0 {
 		return nil

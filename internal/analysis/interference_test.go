@@ -24,14 +24,14 @@ func TestInterferenceIsAShareOfTheNeededCPUTime(t *testing.T) {
 		"throttled":   {measure.ProcessorTimes{Busy: own, Idle: rest + own, Throttled: own}, 0, 0.5, 0},
 		"others busy": {measure.ProcessorTimes{Busy: rest + 2*own, Throttled: own}, 0, 0.5, (rest + own).Seconds() / (rest + 2*own).Seconds()},
 	} {
-		b := interference(c.did, own)
+		b := Interference(c.did, own)
 		for what, pair := range map[string][2]float64{"stolen": {b.Stolen, c.stolen}, "throttled": {b.Throttled, c.throttled}, "others": {*b.Others, c.others}} {
 			if math.Abs(pair[0]-pair[1]) > 1e-9 {
 				t.Errorf("%s: %s is %.3f, want %.3f", name, what, pair[0], pair[1])
 			}
 		}
 	}
-	if b := interference(measure.ProcessorTimes{}, 0); b != nil {
+	if b := Interference(measure.ProcessorTimes{}, 0); b != nil {
 		t.Errorf("without processor times: %+v, want nil", b)
 	}
 }

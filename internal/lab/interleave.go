@@ -84,7 +84,7 @@ func (in *interleaving) round(ctx context.Context, trials []trial) ([]result.Tri
 		}
 		m.IdleCPU = r.idle.share(i)
 		if *m = analysis.MergeBlocks(*m, r.blocks[i]); known {
-			m.Machine = analysis.RoundInterference(processors, own+used)
+			m.Machine = analysis.Interference(processors, own+used)
 		}
 	}
 	return r.measured, interrupt
@@ -282,12 +282,10 @@ func (a *interleavedArm) cpu() (all time.Duration, known bool) {
 	if a.started == nil || a.started.loader.remote {
 		return 0, false
 	}
+	var pids []int
 	for _, p := range append(a.started.bed.processes(), a.started.callers.localProcesses()...) {
-		used, err := measure.CPU(p.PID)
-		if err != nil {
-			return 0, false
-		}
-		all += used
+		pids = append(pids, p.PID)
 	}
-	return all, true
+	all, err := measure.TreesCPU(pids...)
+	return all, err == nil
 }

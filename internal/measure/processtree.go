@@ -15,6 +15,27 @@ func TreeUsage(pid int) (cpu time.Duration, peak uint64) {
 	return cpu, peak
 }
 
+// TreesCPU returns the CPU time of processes and their descendants, including those that have ended. A process
+// in several trees counts once. It fails if one of the processes has ended.
+func TreesCPU(pids ...int) (all time.Duration, err error) {
+	seen := map[int]bool{}
+	for _, pid := range pids {
+		if _, err := CPU(pid); err != nil {
+			return 0, err
+		}
+		for _, id := range ProcessTree(pid) {
+			if seen[id] {
+				continue
+			}
+			seen[id] = true
+			own, _ := CPU(id)
+			waited, _ := WaitedCPU(id)
+			all += own + waited
+		}
+	}
+	return all, nil
+}
+
 // TreeRSS returns the resident memory of a process and its descendants now, in bytes.
 func TreeRSS(pid int) (rss uint64) {
 	for _, id := range ProcessTree(pid) {
