@@ -69,15 +69,9 @@ func checkSources(all []netip.Addr) error {
 	if len(all) == 0 {
 		return nil
 	}
-	listed, err := net.InterfaceAddrs()
+	local, err := localAddresses()
 	if err != nil {
 		return fmt.Errorf("--source: list the addresses of this machine: %w", err)
-	}
-	var local []netip.Addr
-	for _, address := range listed {
-		if prefix, err := netip.ParsePrefix(address.String()); err == nil {
-			local = append(local, prefix.Addr())
-		}
 	}
 	for _, address := range all {
 		if address.Is4() != all[0].Is4() {
@@ -89,6 +83,17 @@ func checkSources(all []netip.Addr) error {
 		}
 	}
 	return nil
+}
+
+// localAddresses returns the addresses of this machine's interfaces.
+func localAddresses() (local []netip.Addr, err error) {
+	listed, err := net.InterfaceAddrs()
+	for _, address := range listed {
+		if prefix, err := netip.ParsePrefix(address.String()); err == nil {
+			local = append(local, prefix.Addr())
+		}
+	}
+	return local, err
 }
 
 // sameFamily returns the target's addresses of the sources' address family.

@@ -80,7 +80,7 @@ func (l *Load) trial(r round) (result.Trial, error) {
 	if err := trial.CountLost(l.settings.Timeout, r.cancelled()); err != nil {
 		return trial, err
 	}
-	trial.MachineWarnings = r.warnings
+	trial.MachineWarnings, trial.Machine = r.warnings, r.machine
 	trial.Limited, trial.LimitedBy = generatorLimit(l.pace, l.settings.threads(), r.Measurement, trial.Measures)
 	return trial, nil
 }

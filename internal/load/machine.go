@@ -1,7 +1,10 @@
 package load
 
 import (
+	"net/netip"
+	"os"
 	"slices"
+	"time"
 
 	"rpclab/internal/analysis"
 	"rpclab/internal/measure"
@@ -35,6 +38,48 @@ func (l *Load) watchMachine() (end func() []result.MachineWarning) {
 		}
 		return append(analysis.Shared(all), analysis.Stalls(endHeartbeat())...)
 	}
+}
+
+// minMachineTime is the length of the shortest load of which the CPU time of other programs is known: the
+// kernel counts the times of processors in steps of 10 ms.
+const minMachineTime = 500 * time.Millisecond
+
+// watchProcessors measures the CPU time that other programs use during a round: neither rpclab nor the server,
+// if that runs on this machine. The returned function ends that; nil: not known.
+func (l *Load) watchProcessors() (end func() *result.Interference) {
+	pids, known := l.serverProcesses()
+	pids = append(pids, os.Getpid())
+	own, err := measure.TreesCPU(pids...)
+	processors, began := measure.ReadProcessorTimes(), time.Now()
+	return func() *result.Interference {
+		passed := measure.ReadProcessorTimes().Since(processors)
+		ownNow, errNow := measure.TreesCPU(pids...)
+		if !known || err != nil || errNow != nil || time.Since(began) < minMachineTime {
+			return nil
+		}
+		return analysis.Interference(passed, ownNow-own)
+	}
+}
+
+// serverProcesses returns the processes of this machine that listen on the addresses of the target. known is
+// false if one of the addresses is of this machine, and its process is not known.
+func (l *Load) serverProcesses() (pids []int, known bool) {
+	local, err := localAddresses()
+	if err != nil {
+		return nil, false
+	}
+	for _, address := range l.to.addresses {
+		to, err := netip.ParseAddrPort(address)
+		if err == nil && !to.Addr().IsLoopback() && !slices.Contains(local, to.Addr()) {
+			continue
+		}
+		listeners := measure.Listeners(address)
+		if len(listeners) == 0 {
+			return nil, false
+		}
+		pids = append(pids, listeners...)
+	}
+	return pids, true
 }
 
 // addMachineWarnings adds the warnings of all rounds about the machine to a load's document.

@@ -13,6 +13,7 @@ type round struct {
 	measure.Measurement
 	interrupted bool
 	warnings    []result.MachineWarning
+	machine     *result.Interference // nil: not known
 }
 
 // cancelled counts the calls that rpclab cancelled at an interrupt.
@@ -31,16 +32,16 @@ func (l *Load) makeRounds(ctx context.Context, live *Progress) (all []round, err
 		if err != nil {
 			return nil, err // cannot happen: Open checked it
 		}
-		endMachine := l.watchMachine()
+		endMachine, endProcessors := l.watchMachine(), l.watchProcessors()
 		measured, err := measureRun(func() (*measure.Recorder, time.Time, error) { return l.client.Run(ctx, plan, live) })
-		warnings := endMachine()
+		machine, warnings := endProcessors(), endMachine()
 		if err != nil {
 			return nil, err
 		}
 		if measured.Calls+measured.Dropped == 0 && len(all) > 0 {
 			break // interrupted before its first call
 		}
-		all = append(all, round{measured, ctx.Err() != nil, warnings})
+		all = append(all, round{measured, ctx.Err() != nil, warnings, machine})
 	}
 	return all, nil
 }

@@ -55,6 +55,9 @@ func residentMemory(pid int) uint64 {
 // ProcessTree returns the process alone.
 func ProcessTree(pid int) []int { return []int{pid} }
 
+// Listeners returns none.
+func Listeners(string) []int { return nil }
+
 func threadCPU() time.Duration { return 0 }
 
 // ResetMaxRSS does nothing: there is no peak to reset.

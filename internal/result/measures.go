@@ -22,10 +22,10 @@ type Probe struct {
 	Held       bool    `json:"held"`
 	// Limited says how the load generator limited a probe. Such a probe counts neither as met
 	// nor as missed.
-	Limited string  `json:"limited,omitempty"`
-	Calls   uint64  `json:"calls"`
-	Errors  uint64  `json:"errors"`
-	Dropped uint64  `json:"dropped"`
+	Limited string `json:"limited,omitempty"`
+	Calls   uint64 `json:"calls"`
+	Errors  uint64 `json:"errors"`
+	Dropped uint64 `json:"dropped"`
 	// P50 and P99 are of all calls that were due, as in [Measures].
 	P50 float64 `json:"p50_ms"`
 	P99 float64 `json:"p99_ms"`

@@ -53,6 +53,27 @@ func TestABusyMachineIsInTheHeadOfTheReportAndBarsVerdictsBetweenRuns(t *testing
 	}
 }
 
+// The server of a load is not another program, although rpclab did not start it.
+func TestABusyMachineIsInTheHeadOfALoadsReportAndBarsVerdictsBetweenLoads(t *testing.T) {
+	data := t.TempDir()
+	address, _ := greeterAt(t, "--delay", "20ms")
+	file := filepath.Join(data, "load.json")
+	stop := occupy()
+	s := rpclabIn(t, data, "load", "--call", sayHello, "--concurrency", "2", "--duration", "700ms", "--rounds", "4", "--json", file, address)
+	stop()
+	head, _, _ := strings.Cut(s.stdout, "\n\n")
+	if s.code != 0 || !strings.Contains(strings.Join(strings.Fields(head), " "), "Warning: other programs used ") {
+		t.Errorf("exit code %d, want 0 and a warning of other programs in the head\n%s%s", s.code, s.stdout, s.stderr)
+	}
+	gate := []string{"compare", file, file, "--gate", "p50 ratio < 9"}
+	if s := rpclabIn(t, data, gate...); s.code != 1 || !strings.Contains(s.stderr, "rpclab could not tell: in A, other programs used ") {
+		t.Errorf("exit code %d, want 1 and an undecided gate\n%s%s", s.code, s.stdout, s.stderr)
+	}
+	if s := rpclabIn(t, data, append(gate, "--allow", "busy")...); s.code != 0 {
+		t.Errorf("with --allow busy: exit code %d, want 0\n%s", s.code, s.stderr)
+	}
+}
+
 // lockedRun starts a small run that takes the lock of the machine, in a directory of the test.
 func lockedRun(t *testing.T, cache string, args ...string) *background {
 	t.Helper()

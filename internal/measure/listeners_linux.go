@@ -1,0 +1,82 @@
+package measure
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Listeners returns the processes that listen on an address: an IP address and port, or the path of a Unix
+// socket after "unix:". It returns none if no process listens there, or if they belong to another user.
+func Listeners(address string) (pids []int) {
+	sockets := listeningSockets(address)
+	if len(sockets) == 0 {
+		return nil
+	}
+	files, _ := filepath.Glob("/proc/[0-9]*/fd/*")
+	for _, file := range files {
+		link, err := os.Readlink(file)
+		if err != nil || !slices.Contains(sockets, link) {
+			continue
+		}
+		// Process 1 listens for services that it starts at the first connection. It is no server.
+		if pid, err := strconv.Atoi(strings.Split(file, "/")[2]); err == nil && pid > 1 && !slices.Contains(pids, pid) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// listeningSockets returns the sockets that listen on an address, as links of /proc/PID/fd name them.
+func listeningSockets(address string) (links []string) {
+	table, column, match := "/proc/net/unix", 6, func(fields []string) bool {
+		const accepts = "00010000" // __SO_ACCEPTCON
+		return len(fields) == 8 && fields[3] == accepts && fields[7] == strings.TrimPrefix(address, "unix:")
+	}
+	if to, err := netip.ParseAddrPort(address); err == nil {
+		table, column, match = "/proc/net/tcp", 9, func(fields []string) bool {
+			const listen = "0A"
+			if len(fields) < 10 || fields[3] != listen {
+				return false
+			}
+			at, err := parseProcAddress(fields[1])
+			return err == nil && at.Port() == to.Port() && (at.Addr().IsUnspecified() || at.Addr() == to.Addr().Unmap())
+		}
+	}
+	text, _ := os.ReadFile(table)
+	if table == "/proc/net/tcp" { // a socket of IPv6 accepts connections of IPv4 too
+		more, _ := os.ReadFile("/proc/net/tcp6")
+		text = append(text, more...)
+	}
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.Fields(line); match(fields) {
+			links = append(links, fmt.Sprintf("socket:[%s]", fields[column]))
+		}
+	}
+	return links
+}
+
+// parseProcAddress parses an address of /proc/net/tcp: each 32-bit word in the byte order of the machine, as
+// hexadecimal digits, then the port (proc(5)).
+func parseProcAddress(text string) (netip.AddrPort, error) {
+	host, port, _ := strings.Cut(text, ":")
+	raw, err := hex.DecodeString(host)
+	if err != nil || len(raw)%4 != 0 {
+		return netip.AddrPort{}, fmt.Errorf("no address in /proc/net/tcp: %q", text)
+	}
+	for word := range slices.Chunk(raw, 4) {
+		binary.NativeEndian.PutUint32(word, binary.BigEndian.Uint32(word))
+	}
+	address, ok := netip.AddrFromSlice(raw)
+	number, err := strconv.ParseUint(port, 16, 16)
+	if err != nil || !ok {
+		return netip.AddrPort{}, fmt.Errorf("no address in /proc/net/tcp: %q", text)
+	}
+	return netip.AddrPortFrom(address.Unmap(), uint16(number)), nil
+}
