@@ -32,6 +32,10 @@ type Spec struct {
 	// The identity of each backend is its address. Each must be ready when it is deployed, by Ready.
 	Addresses []string
 	Ready     Ready
+	// Existing is a Service of Kubernetes, NAMESPACE/NAME, whose pods run already; empty: rpclab starts Replicas.
+	Existing string
+	// Port is the port of Existing, or that at which the pods of a Program accept calls; 0: not set.
+	Port int
 	// Command runs a server program of another language; nil: rpclab server.
 	Command  []string
 	Protocol string   // of the health check: rest or tcp; else gRPC
@@ -173,6 +177,8 @@ type Service struct {
 	// VIP is the name or address of the service's virtual IP; empty: the cluster has none,
 	// and callers pick backends instead.
 	VIP string `json:"vip,omitempty"`
+	// VIPPort is the port of VIP; 0: Port.
+	VIPPort int `json:"vip_port,omitempty"`
 	// NodePort (host:port) accepts calls on a node; empty: there are no nodes.
 	NodePort string `json:"node_port,omitempty"`
 	// Proxy is the proxy before the service (host:port), where a route has one.

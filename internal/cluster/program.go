@@ -18,10 +18,14 @@ import (
 // Program is a server of the user's, which knows nothing of rpclab. Its arguments and environment are templates
 // (text/template) with the fields of [Replica].
 type Program struct {
-	Command []string // program and arguments, at least one
-	Dir     string   // the working directory; empty: rpclab's own
-	Env     []string // added to rpclab's own environment, NAME=value
-	Ready   Ready
+	Command []string // program and arguments, at least one; those of the entry point of Image, where that is set
+	// Image is a container image that Kubernetes runs; empty: Command is a program of this machine.
+	Image string
+	// Template is a Deployment of Kubernetes, NAMESPACE/NAME, whose pods are copied; Image and Command are then empty.
+	Template string
+	Dir      string   // the working directory; empty: rpclab's own
+	Env      []string // added to rpclab's own environment, NAME=value
+	Ready    Ready
 	// ReadyTimeout limits the time until a backend is ready; 0: a minute.
 	ReadyTimeout time.Duration
 	// Signal stops a backend: TERM, INT, QUIT, HUP, USR1 or USR2; empty: TERM. A backend that has not
@@ -70,6 +74,11 @@ type Replica struct {
 	ID      string // of the backend: orders-0
 }
 
+// ReplicaAt returns the backend of an identity that listens at an address.
+func ReplicaAt(id string, addr netip.AddrPort) Replica {
+	return Replica{Address: addr.String(), Host: addr.Addr().String(), Port: int(addr.Port()), ID: id}
+}
+
 // replicaFields are the names that templates may use.
 var replicaFields = []string{"Address", "Host", "Port", "ID"}
 
@@ -80,12 +89,15 @@ var signals = map[string]syscall.Signal{
 
 // Check returns an error if the program cannot be started, whatever its address.
 func (p Program) Check() error {
-	if len(p.Command) == 0 || p.Command[0] == "" {
+	field := "server.command"
+	if p.InPods() {
+		field = "server.args"
+	} else if len(p.Command) == 0 || p.Command[0] == "" {
 		return errors.New("server.command is empty; it needs a program and its arguments")
 	}
 	for i, text := range p.Command {
 		if err := checkTemplate(text); err != nil {
-			return fmt.Errorf("server.command, argument %d (%s): %w", i, text, err)
+			return fmt.Errorf("%s, argument %d (%s): %w", field, i, text, err)
 		}
 	}
 	for _, text := range p.Env {
@@ -117,9 +129,11 @@ func (p Program) Uses(field string) bool {
 	return false
 }
 
+// InPods reports whether the program runs in pods of Kubernetes.
+func (p Program) InPods() bool { return p.Image != "" || p.Template != "" }
+
 // For returns the command line and environment of one backend.
-func (p Program) For(id string, addr netip.AddrPort) (command, env []string, err error) {
-	replica := Replica{Address: addr.String(), Host: addr.Addr().String(), Port: int(addr.Port()), ID: id}
+func (p Program) For(replica Replica) (command, env []string, err error) {
 	fill := func(texts []string) (filled []string) {
 		for _, text := range texts {
 			var out strings.Builder
@@ -137,6 +151,9 @@ func (p Program) For(id string, addr netip.AddrPort) (command, env []string, err
 
 // StopSignal is the signal that stops a backend.
 func (p Program) StopSignal() syscall.Signal { return signals[p.signalName()] }
+
+// SignalName is the name of that signal, such as SIGTERM.
+func (p Program) SignalName() string { return "SIG" + p.signalName() }
 
 func (p Program) signalName() string {
 	if p.Signal == "" {

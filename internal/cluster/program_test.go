@@ -19,6 +19,8 @@ func TestAProgramIsCheckedBeforeItIsStarted(t *testing.T) {
 		{cluster.Program{Command: serve}, ""},
 		{cluster.Program{Command: serve, Env: []string{"NAME={{.ID}}", "EMPTY="}, Signal: "SIGINT", Ready: cluster.Ready{Kind: "http", Path: "/"}}, ""},
 		{cluster.Program{Command: []string{`{{if eq .Port 80}}{{.Host}}{{else}}{{printf "%s:%d" .Host .Port}}{{end}}`}}, ""},
+		{cluster.Program{Image: "orders:1"}, ""},
+		{cluster.Program{Image: "orders:1", Command: []string{"{{.Adress}}"}}, `server.args, argument 0 ({{.Adress}}): no field {{.Adress}}; did you mean "Address"?`},
 		{cluster.Program{}, "server.command is empty; it needs a program and its arguments"},
 		{cluster.Program{Command: []string{"./orders", "{{.Addres}}"}}, `server.command, argument 1 ({{.Addres}}): no field {{.Addres}}; did you mean "Address"?`},
 		{cluster.Program{Command: []string{"./orders", "{{if .Prt}}x{{end}}"}}, `no field {{.Prt}}; did you mean "Port"?`},
@@ -39,7 +41,7 @@ func TestAProgramIsCheckedBeforeItIsStarted(t *testing.T) {
 
 func TestEachReplicaHasItsOwnCommandLine(t *testing.T) {
 	p := cluster.Program{Command: []string{"./orders", "--listen={{.Address}}", "{{.Port}}"}, Env: []string{"HOST={{.Host}}", "NAME={{.ID}}"}}
-	command, env, err := p.For("orders-1", netip.MustParseAddrPort("127.1.2.3:50051"))
+	command, env, err := p.For(cluster.ReplicaAt("orders-1", netip.MustParseAddrPort("127.1.2.3:50051")))
 	if want := []string{"./orders", "--listen=127.1.2.3:50051", "50051"}; err != nil || !slices.Equal(command, want) {
 		t.Errorf("the command is %q, %v; want %q", command, err, want)
 	}

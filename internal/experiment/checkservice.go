@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -28,13 +29,8 @@ func checkService(s Service, n *node, wrong *problems) {
 		at, _ := n.find(path)
 		return at.at
 	}
-	if s.Server.Command == nil {
-		for field, set := range map[string]bool{"dir": s.Server.Dir != "", "env": s.Server.Env != nil, "stop": s.Server.Stop != Stop{}, "replicas": s.Server.Replicas > 0} {
-			if set {
-				wrong.add(place("server", field), "server.%s is of a command, and rpclab starts nothing at server.addresses: remove it", field)
-			}
-		}
-	} else if len(s.Server.Command) == 0 {
+	checkServer(n.get("server"), wrong)
+	if s.Server.Command != nil && len(s.Server.Command) == 0 {
 		wrong.add(place("server", "command"), "server.command is empty: set the program and its arguments")
 	}
 	if s.Server.Addresses != nil && len(s.Server.Addresses) == 0 {
@@ -65,6 +61,46 @@ func checkService(s Service, n *node, wrong *problems) {
 			wrong.add(at("method"), "call %s: %q is not a method: use the form package.Service/Method", c.Name, c.Method)
 		}
 	}
+}
+
+// serverFields are the fields of a server that apply to each way in which it can run.
+var serverFields = map[string][]string{
+	"command":    {"dir", "env", "replicas", "ready", "timeout", "stop"},
+	"image":      {"args", "env", "port", "resources", "replicas", "ready", "timeout", "stop"},
+	"deployment": {"port", "resources", "replicas", "ready", "timeout"},
+	"service":    {"port"},
+	"addresses":  {"ready", "timeout"},
+}
+
+// checkServer checks the fields of a server that depend on how it runs.
+func checkServer(n *node, wrong *problems) {
+	how := ""
+	for _, p := range n.fields() {
+		if _, ok := serverFields[p.key]; ok {
+			how = p.key
+		}
+	}
+	for _, p := range n.fields() {
+		if p.key == how || slices.Contains(serverFields[how], p.key) {
+			continue
+		}
+		var able []string
+		for _, other := range slices.Sorted(maps.Keys(serverFields)) {
+			if slices.Contains(serverFields[other], p.key) {
+				able = append(able, "server."+other)
+			}
+		}
+		wrong.add(p.at, "server.%s does not apply to server.%s, only to %s: remove it", p.key, how, joinOr(able))
+	}
+	if existing := n.get(how); (how == "deployment" || how == "service") && !isObjectName(existing.text) {
+		wrong.add(existing.at, "server.%s: %q is not NAMESPACE/NAME", how, existing.text)
+	}
+}
+
+// isObjectName reports whether a text is the namespace and the name of an object on Kubernetes.
+func isObjectName(text string) bool {
+	namespace, name, ok := strings.Cut(text, "/")
+	return ok && dnsLabel.MatchString(namespace) && !slices.ContainsFunc(strings.Split(name, "."), func(label string) bool { return !dnsLabel.MatchString(label) })
 }
 
 // checkServices checks the services of an experiment.
@@ -143,6 +179,10 @@ func (d *document) checkServiceEvents(e *Experiment, s Service, wrong *problems)
 		case slices.Contains([]string{"dns", "recover", "kill_proxy", "kill_control"}, action): // on what rpclab starts
 		case s.Server.Addresses != nil:
 			wrong.add(at.at, "%s would disturb the service %s, which rpclab did not start: remove the event, or set server.command in place of server.addresses", action, s.Name)
+		case s.Server.Service != "":
+			wrong.add(at.at, "%s would disturb the Service %s, which rpclab did not start: remove the event, or set server.deployment in place of server.service to measure copies of its pods", action, s.Server.Service)
+		case s.Server.Command == nil && slices.Contains([]string{"pause", "resume"}, action):
+			wrong.add(at.at, "%s sends a signal to a process, and rpclab cannot do that in pods of the service %s: use kill, stop, roll or scale", action, s.Name)
 		}
 	}
 }
@@ -157,8 +197,9 @@ func (d *document) checkVersion(e *Experiment, s Service, to string, at position
 	switch {
 	case i < 0:
 		wrong.add(at, "no service %q in services%s", to, suggest.DidYouMean(to, names))
+	case s.Server.Image != "" && e.Services[i].Server.Image != "":
 	case s.Server.Command == nil || e.Services[i].Server.Command == nil:
-		wrong.add(at, "roll_to replaces processes that rpclab started: set server.command of %s and of %s", s.Name, to)
+		wrong.add(at, "roll_to replaces what rpclab started by another version: set server.command, or server.image, of both %s and %s", s.Name, to)
 	}
 }
 

@@ -47,6 +47,14 @@ func (n *node) get(key string) *node {
 	return nil
 }
 
+// fields returns the keys of a mapping with their values; a value that is not there has none.
+func (n *node) fields() []pair {
+	if n == nil {
+		return nil
+	}
+	return n.pairs
+}
+
 // find follows a path of keys as far as possible, and reports whether it exists.
 func (n *node) find(path []string) (*node, bool) {
 	for _, key := range path {

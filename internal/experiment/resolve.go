@@ -30,7 +30,7 @@ func (d *document) resolve() (resolved, error) {
 	}
 	for i, arm := range experiment.Arms {
 		base := merge(d.grammar.config, d.root.get("defaults"), d.ownConfig(arm.Name))
-		base = merge(d.grammar.config, d.replicasOf(base.get("service")), base)
+		base = merge(d.grammar.config, d.serverOf(base.get("service")), base)
 		experiment.Arms[i].Config, _ = d.config(base) // the sweep may add required fields
 		configs := make([]Config, len(cells))
 		for j, cell := range cells {

@@ -33,14 +33,26 @@ type ServiceBody struct {
 
 // ServiceServer is exactly one way in which a service runs.
 type ServiceServer struct {
-	Command   []string          `yaml:"command" doc:"program and arguments of one backend; each can contain {{.Address}}, {{.Host}}, {{.Port}} and {{.ID}}" alternative:"true"`
-	Addresses []string          `yaml:"addresses" doc:"addresses (host:port) at which the service runs already; rpclab starts and stops nothing" alternative:"true"`
-	Dir       string            `yaml:"dir" doc:"working directory of the command (default: that of the file)"`
-	Env       map[string]string `yaml:"env" doc:"environment variables of the command; values can contain {{.Address}} and the rest"`
-	Replicas  int               `yaml:"replicas" doc:"number of backends, where the experiment does not set server.replicas; with --service, also in place of the number in its defaults" min:"1" max:"250"`
-	Ready     Ready             `yaml:"ready" doc:"how a backend shows that it serves: grpc (its health service, if it has one), tcp, or {http: PATH} (default: grpc; tcp if all calls are HTTP requests)"`
-	Timeout   time.Duration     `yaml:"timeout" doc:"time until a backend must be ready" min:"100ms" max:"10m" default:"1m"`
-	Stop      Stop              `yaml:"stop" doc:"how a backend is stopped"`
+	Command    []string          `yaml:"command" doc:"program and arguments of one backend on this machine; each can contain {{.Address}}, {{.Host}}, {{.Port}} and {{.ID}}" alternative:"true"`
+	Image      string            `yaml:"image" doc:"container image of one backend on kubernetes" alternative:"true"`
+	Deployment string            `yaml:"deployment" doc:"a Deployment on kubernetes, NAMESPACE/NAME: rpclab runs copies of its pods in the namespace of the run" alternative:"true"`
+	Service    string            `yaml:"service" doc:"a Service on kubernetes, NAMESPACE/NAME, whose pods run already; rpclab starts and stops nothing" alternative:"true"`
+	Addresses  []string          `yaml:"addresses" doc:"addresses (host:port) at which the service runs already; rpclab starts and stops nothing" alternative:"true"`
+	Dir        string            `yaml:"dir" doc:"working directory of the command (default: that of the file)"`
+	Args       []string          `yaml:"args" doc:"arguments of the image's entry point; each can contain {{.Address}} and the rest"`
+	Env        map[string]string `yaml:"env" doc:"environment variables of the command or the image; values can contain {{.Address}} and the rest"`
+	Port       int               `yaml:"port" doc:"port at which a pod accepts calls, or port of the Service (default: 50051 for an image; else the only one, or the one named grpc or http)" min:"1" max:"65535"`
+	Resources  *Resources        `yaml:"resources" doc:"limits of a pod, where the experiment does not set server.cpus and server.memory"`
+	Replicas   int               `yaml:"replicas" doc:"number of backends, where the experiment does not set server.replicas; with --service, also in place of the number in its defaults" min:"1" max:"250"`
+	Ready      Ready             `yaml:"ready" doc:"how a backend shows that it serves: grpc (its health service, if it has one), tcp, or {http: PATH} (default: grpc; tcp if all calls are HTTP requests)"`
+	Timeout    time.Duration     `yaml:"timeout" doc:"time until a backend must be ready" min:"100ms" max:"10m" default:"1m"`
+	Stop       Stop              `yaml:"stop" doc:"how a backend is stopped"`
+}
+
+// Resources are the limits of a pod.
+type Resources struct {
+	CPUs   float64 `yaml:"cpus" doc:"CPU limit (default: none)" min:"0.01" max:"256"`
+	Memory Bytes   `yaml:"memory" doc:"memory limit, such as 256Mi (default: none)" min:"8Mi" max:"1Ti"`
 }
 
 // Ready is how a backend shows that it serves.

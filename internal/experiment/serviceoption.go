@@ -73,8 +73,10 @@ func (d *document) useService(service ServiceDocument, call string, picked []str
 	}
 	body := root.without(func(key string) bool { return key == "service" })
 	d.root = d.root.with("services", (&node{at: root.at, kind: mapping}).with(read.Name, body))
-	if d.replicasOf(text(read.Name)) != nil {
-		d.root = d.root.with("defaults", cleared(d.grammar.config, d.root.get("defaults"), []string{"server", "replicas"}))
+	for _, p := range d.serverOf(text(read.Name)).get("server").fields() {
+		if defaults := cleared(d.grammar.config, d.root.get("defaults"), []string{"server", p.key}); defaults != nil {
+			d.root = d.root.with("defaults", defaults)
+		}
 	}
 	d.forgetStudy()
 	if i := slices.Index(names, call); read.Calls[i].HTTP != "" {
@@ -175,20 +177,27 @@ func (d *document) clearEverywhere(path []string) {
 	d.clearAxes(path)
 }
 
-// replicasOf returns the number of backends that a service asks for, as a config; nil: none.
-func (d *document) replicasOf(name *node) *node {
+// serverOf returns the number of backends that a service asks for and their limits, as a config; nil: none.
+func (d *document) serverOf(name *node) *node {
 	if name == nil {
 		return nil
 	}
 	server := d.root.get("services").get(name.text).get("server")
-	if replicas := server.get("replicas"); replicas != nil {
-		return nest([]string{"server", "replicas"}, replicas)
-	}
+	set := &node{kind: mapping}
 	if addresses := server.get("addresses"); addresses != nil && len(addresses.values) > 0 {
 		n := len(addresses.values)
-		return nest([]string{"server", "replicas"}, &node{at: addresses.at, value: n, text: fmt.Sprint(n)})
+		set = set.with("replicas", &node{at: addresses.at, value: n, text: fmt.Sprint(n)})
 	}
-	return nil
+	if replicas := server.get("replicas"); replicas != nil {
+		set = set.with("replicas", replicas)
+	}
+	for _, limit := range server.get("resources").fields() {
+		set = set.with(limit.key, limit.value)
+	}
+	if len(set.pairs) == 0 {
+		return nil
+	}
+	return nest([]string{"server"}, set)
 }
 
 // inDirectory returns a service whose relative paths start at a directory.

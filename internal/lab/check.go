@@ -47,6 +47,10 @@ func unsupported(t trial, kind string) (all []string) {
 	add(cannotLimit && server.CPUs > 0, "kubernetes", "arm %s: server.cpus limits processors", t.Arm)
 	add(cannotLimit && server.Memory > 0, "kubernetes", "arm %s: server.memory limits memory", t.Arm)
 	add(!local && server.Zones > 1, "local", "arm %s: server.zones assigns backends to zones", t.Arm)
+	program, of := t.server.Program, "service "+t.server.Name
+	add(local && (t.server.Existing != "" || program != nil && program.InPods()), "kubernetes", "%s: its server runs in pods", of)
+	add(!local && program != nil && !program.InPods(), "local", "%s: server.command starts a program of this machine", of)
+	add(!local && t.server.Addresses != nil, "local", "%s: server.addresses are reached from this machine", of)
 	for _, e := range t.Events {
 		add(local && (e.Drain > 0 || e.Cordon > 0), "kubernetes", "event %q affects nodes", e)
 		add(!local && e.Cut != nil, "local", "event %q affects this machine's network", e)
@@ -191,7 +195,7 @@ func backendsOf(t trial) int {
 
 // startedBackends returns how many of them are processes that rpclab starts.
 func startedBackends(t trial) int {
-	if len(t.server.Addresses) > 0 {
+	if len(t.server.Addresses) > 0 || t.server.Existing != "" {
 		return 0
 	}
 	return backendsOf(t)

@@ -35,13 +35,19 @@ func deployService(s experiment.Service, spec cluster.Spec) (cluster.Spec, error
 	if ready.TLS = s.TLS != nil; ready.TLS && s.TLS.Cert != "" && ready.Kind == "" {
 		ready.Kind = cluster.ReadyTCP // checks have no client certificate
 	}
-	spec.Ready = ready
+	spec.Ready, spec.Port = ready, s.Server.Port
+	if spec.Existing = s.Server.Service; spec.Existing != "" {
+		return spec, nil
+	}
 	if spec.Addresses = s.Server.Addresses; len(spec.Addresses) > 0 {
 		return spec, ready.Check()
 	}
 	program := cluster.Program{
-		Command: s.Server.Command, Dir: s.Server.Dir, Ready: ready, ReadyTimeout: s.Server.Timeout,
+		Command: s.Server.Command, Dir: s.Server.Dir, Image: s.Server.Image, Template: s.Server.Deployment, Ready: ready, ReadyTimeout: s.Server.Timeout,
 		Signal: s.Server.Stop.Signal, Grace: s.Server.Stop.Grace,
+	}
+	if program.Image != "" {
+		program.Command = s.Server.Args
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Server.Env)) {
 		program.Env = append(program.Env, name+"="+s.Server.Env[name])
@@ -61,6 +67,9 @@ func versions(services []experiment.Service, events []experiment.Event, old clus
 		spec, err := deployService(*s, old)
 		if err != nil {
 			return nil, fmt.Errorf("service %s: %w", s.Name, err)
+		}
+		if spec.Port != old.Port {
+			return nil, fmt.Errorf("service %s: roll_to: server.port is %d, and that of the old version %d: a service has one port", s.Name, spec.Port, old.Port)
 		}
 		all[e.RollTo] = *spec.Program
 	}

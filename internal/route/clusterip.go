@@ -1,6 +1,7 @@
 package route
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -33,7 +34,7 @@ const connectionsStay = "the client is not updated; a connection stays with its 
 // not updated.
 func openClusterIP(ctx context.Context, s cluster.Service, o settings.Settings, _ UpdateFunc) (caller.Target, error) {
 	if s.VIP != "" {
-		return openAddress(o, net.JoinHostPort(completeName(s.VIP), strconv.Itoa(s.Port)))
+		return openAddress(o, net.JoinHostPort(completeName(s.VIP), strconv.Itoa(cmp.Or(s.VIPPort, s.Port))))
 	}
 	watcher := endpointslice.NewWatcher(s)
 	if _, err := watcher.Sync(ctx); err != nil {

@@ -1,6 +1,7 @@
 package route
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -39,5 +40,5 @@ func openMesh(_ context.Context, s cluster.Service, o settings.Settings, _ Updat
 	if s.VIP == "" {
 		return caller.Target{}, errors.New("a mesh intercepts connections to a virtual IP, and this cluster has none: run on Kubernetes")
 	}
-	return openAddress(o, net.JoinHostPort(completeName(s.VIP), strconv.Itoa(s.Port)))
+	return openAddress(o, net.JoinHostPort(completeName(s.VIP), strconv.Itoa(cmp.Or(s.VIPPort, s.Port))))
 }

@@ -20,6 +20,9 @@ func (d *deployment) ResetUsage() error {
 
 // Usage includes backends that exited since ResetUsage, as last measured.
 func (d *deployment) Usage() map[string]cluster.Usage {
+	if !d.hasAgents() { // not known
+		return nil
+	}
 	used := map[string]cluster.Usage{}
 	var mu sync.Mutex
 	_ = inParallel(d.present(), func(backend *replica) error {

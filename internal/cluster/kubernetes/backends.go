@@ -18,11 +18,56 @@ import (
 const stopGrace = 30 * time.Second
 
 // backends are the objects of a deployment.
-func backends(scope objectScope, name string, spec cluster.Spec) []object {
+func backends(scope objectScope, name string, spec cluster.Spec, template corev1.PodTemplateSpec) []object {
 	chosen := map[string]string{labelService: name}
-	pods := map[string]string{labelService: name, labelRole: roleBackend}
+	port := int32(portOf(spec))
 	one, none := intstr.FromInt32(1), intstr.FromInt32(0)
 	replicas, history := int32(spec.Replicas), int32(0)
+	deployment := &appsv1.Deployment{
+		ObjectMeta: scope.meta(name, chosen),
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &replicas, RevisionHistoryLimit: &history,
+			Selector: &metav1.LabelSelector{MatchLabels: chosen},
+			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType,
+				RollingUpdate: &appsv1.RollingUpdateDeployment{MaxSurge: &one, MaxUnavailable: &none}},
+			Template: template,
+		},
+	}
+	objects := []object{deployment}
+	services := []struct{ name, kind string }{{name, ""}, {headless(name), "headless"}}
+	if spec.NodePort {
+		services = append(services, struct{ name, kind string }{nodePort(name), "nodeport"})
+		objects = append(objects, served(scope.meta(nodePort(name), chosen), chosen, port))
+	}
+	for _, service := range services {
+		spec := corev1.ServiceSpec{Selector: chosen, Ports: []corev1.ServicePort{
+			{Name: "grpc", Port: port, TargetPort: intstr.FromInt32(port), Protocol: corev1.ProtocolTCP}}}
+		switch service.kind {
+		case "headless":
+			spec.ClusterIP = corev1.ClusterIPNone
+		case "nodeport":
+			spec.Type = corev1.ServiceTypeNodePort
+		}
+		objects = append(objects, &corev1.Service{ObjectMeta: scope.meta(service.name, chosen), Spec: spec})
+	}
+	return objects
+}
+
+// backendPods is the template of pods with rpclab's own server, or with a program of the user's.
+func backendPods(scope objectScope, name string, spec cluster.Spec) (template corev1.PodTemplateSpec, err error) {
+	role := roleProgram
+	if spec.Program == nil {
+		role, template.Spec = roleBackend, ownServer(scope, spec)
+	} else if template.Spec, err = programPod(spec); err != nil {
+		return template, err
+	}
+	template.Labels = scope.meta("", map[string]string{labelService: name, labelRole: role}).Labels
+	inject(spec.Mesh, &template)
+	return template, nil
+}
+
+// ownServer is a pod with rpclab's own server.
+func ownServer(scope objectScope, spec cluster.Spec) corev1.PodSpec {
 	program := slices.Concat([]string{"rpclab", "server", "--supervised", "--listen", fmt.Sprint("$(POD_IP):", servicePort), "--id", "$(POD_NAME)"},
 		spec.Args, []string{"--drain", spec.Drain.String()})
 	main := container(mainContainer, scope.image, agentArgs(mainPort, program...))
@@ -39,39 +84,7 @@ func backends(scope objectScope, name string, spec cluster.Spec) []object {
 	case "tcp":
 		main.ReadinessProbe.ProbeHandler = corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(servicePort)}}
 	}
-	template := corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: scope.meta("", pods).Labels},
-		Spec:       podSpec(noPermissions, int64((spec.Drain + stopGrace).Seconds()), main),
-	}
-	inject(spec.Mesh, &template)
-	deployment := &appsv1.Deployment{
-		ObjectMeta: scope.meta(name, chosen),
-		Spec: appsv1.DeploymentSpec{
-			Replicas: &replicas, RevisionHistoryLimit: &history,
-			Selector: &metav1.LabelSelector{MatchLabels: chosen},
-			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType,
-				RollingUpdate: &appsv1.RollingUpdateDeployment{MaxSurge: &one, MaxUnavailable: &none}},
-			Template: template,
-		},
-	}
-	objects := []object{deployment}
-	services := []struct{ name, kind string }{{name, ""}, {headless(name), "headless"}}
-	if spec.NodePort {
-		services = append(services, struct{ name, kind string }{nodePort(name), "nodeport"})
-		objects = append(objects, served(scope.meta(nodePort(name), chosen), chosen))
-	}
-	for _, service := range services {
-		spec := corev1.ServiceSpec{Selector: chosen, Ports: []corev1.ServicePort{
-			{Name: "grpc", Port: servicePort, TargetPort: intstr.FromInt32(servicePort), Protocol: corev1.ProtocolTCP}}}
-		switch service.kind {
-		case "headless":
-			spec.ClusterIP = corev1.ClusterIPNone
-		case "nodeport":
-			spec.Type = corev1.ServiceTypeNodePort
-		}
-		objects = append(objects, &corev1.Service{ObjectMeta: scope.meta(service.name, chosen), Spec: spec})
-	}
-	return objects
+	return podSpec(noPermissions, int64((spec.Drain + stopGrace).Seconds()), main)
 }
 
 // nodePort is the name of the service with a port on every node.
@@ -82,8 +95,8 @@ func headless(name string) string { return name + "-headless" }
 
 // served allows calls from outside to the port of backends, by way of nodes, whose addresses
 // are not known. The kubelet of a node may always reach its pods.
-func served(meta metav1.ObjectMeta, chosen map[string]string) *networkingv1.NetworkPolicy {
-	port, tcp := intstr.FromInt32(servicePort), corev1.ProtocolTCP
+func served(meta metav1.ObjectMeta, chosen map[string]string, number int32) *networkingv1.NetworkPolicy {
+	port, tcp := intstr.FromInt32(number), corev1.ProtocolTCP
 	return &networkingv1.NetworkPolicy{ObjectMeta: meta, Spec: networkingv1.NetworkPolicySpec{
 		PodSelector: metav1.LabelSelector{MatchLabels: chosen},
 		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},

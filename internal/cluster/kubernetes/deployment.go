@@ -41,8 +41,10 @@ type deployment struct {
 // deploy creates a Deployment and returns when all pods are ready and their agents are attached.
 func deploy(ctx context.Context, run *run, spec cluster.Spec) (cluster.Deployment, error) {
 	switch {
-	case spec.Program != nil:
+	case spec.Program != nil && !spec.Program.InPods():
 		return nil, fmt.Errorf("deploy %s: server.command starts a program of this machine, not of Kubernetes; use --on local", spec.Name)
+	case spec.Program != nil && spec.Program.Template != "", spec.Existing != "":
+		return nil, fmt.Errorf("deploy %s: server.deployment and server.service are not supported yet; use server.image", spec.Name)
 	case spec.Addresses != nil:
 		return nil, fmt.Errorf("deploy %s: server.addresses is not supported on Kubernetes yet; use --on local", spec.Name)
 	case spec.Replicas < 1:
@@ -63,16 +65,25 @@ func (d *deployment) start(ctx context.Context) error {
 	if err := checkInstalled(ctx, d.run.api.client, d.spec.Mesh); err != nil {
 		return err
 	}
-	if err := d.run.api.apply(ctx, backends(d.run.objectScope, d.name, d.spec)...); err != nil {
+	template, err := backendPods(d.run.objectScope, d.name, d.spec)
+	if err != nil {
+		return err
+	}
+	if err := d.run.api.apply(ctx, backends(d.run.objectScope, d.name, d.spec, template)...); err != nil {
 		return err
 	}
 	d.tasks.Go(d.follow)
 	d.run.tasks.Go(d.tasks.Wait)
-	err := d.run.awaitPods(ctx, d.name, d.spec.Replicas, func() (bool, error) { return d.attachedBackends() >= d.spec.Replicas, nil })
+	err = d.run.awaitPods(ctx, d.name, d.spec.Replicas, func() (bool, error) {
+		if d.attachedBackends() >= d.spec.Replicas {
+			return true, nil
+		}
+		return false, d.checkProgram(ctx)
+	})
 	if err != nil {
 		return err
 	}
-	if err := d.checkProxies(); err != nil {
+	if err := errors.Join(d.checkProxies(), checkStopSignal(d.spec.Program, d.run.watcher.podsOf(d.name))); err != nil {
 		return err
 	}
 	return d.describe(ctx)
@@ -103,7 +114,9 @@ func (d *deployment) updateReplicas() {
 		if backend == nil {
 			backend = newReplica(d.run, pod, d.spec.Security)
 			d.replicas[pod.UID] = backend
-			d.tasks.Go(func() { backend.keepAttached(d.ctx) })
+			if d.hasAgents() {
+				d.tasks.Go(func() { backend.keepAttached(d.ctx) })
+			}
 		}
 		d.account.Failures = append(d.account.Failures, backend.update(pod)...)
 	}
@@ -118,6 +131,9 @@ func (d *deployment) updateReplicas() {
 // recordExit moves a backend whose pod is gone to the account; call it with d.mu held.
 func (d *deployment) recordExit(backend *replica) {
 	close(backend.gone)
+	if !d.hasAgents() {
+		return
+	}
 	d.account.Exited[backend.name] = backend.lastUsage()
 	d.tasks.Go(func() {
 		if calls, ok := backend.finalCalls(d.ctx); ok {
@@ -128,11 +144,34 @@ func (d *deployment) recordExit(backend *replica) {
 	})
 }
 
+// hasAgents says whether an agent of rpclab runs the server in each pod. Without agents rpclab knows what the API
+// server knows of a pod, and no more.
+func (d *deployment) hasAgents() bool { return d.spec.Program == nil }
+
+// checkProgram fails when a pod of a program runs, and has not become ready in time.
+func (d *deployment) checkProgram(ctx context.Context) error {
+	if d.hasAgents() {
+		return nil
+	}
+	for _, pod := range d.run.watcher.podsOf(d.name) {
+		d.mu.Lock()
+		backend := d.replicas[pod.UID]
+		d.mu.Unlock()
+		if backend == nil || ready(pod) || backend.runningFor() < readyTimeout(d.spec.Program) {
+			continue
+		}
+		pods := d.run.watcher.podsOf(d.name)
+		return fmt.Errorf("%s: %w (%s):\n%s%s", d.name, ErrPods, countStates(pods, nil, d.spec.Replicas),
+			whyNotReady(pod, d.spec, d.run.watcher.unreadyOf(pod.Name)), d.run.lastLines(ctx, []*corev1.Pod{pod}))
+	}
+	return nil
+}
+
 // attachedBackends is how many backends are ready and attached.
 func (d *deployment) attachedBackends() (n int) {
 	attached := map[string]bool{}
 	for _, backend := range d.present() {
-		attached[backend.name] = backend.attached() != nil
+		attached[backend.name] = !d.hasAgents() || backend.attached() != nil
 	}
 	now, _ := d.endpoints.Current()
 	for _, endpoint := range now.Ready() {
@@ -160,7 +199,7 @@ func (d *deployment) checkProxies() error {
 func (d *deployment) describe(ctx context.Context) error {
 	namespace := d.run.namespace
 	d.service = cluster.Service{
-		Name: d.name, Namespace: namespace, Port: servicePort,
+		Name: d.name, Namespace: namespace, Port: portOf(d.spec),
 		Host: fmt.Sprintf("%s.%s.svc", headless(d.name), namespace),
 		VIP:  fmt.Sprintf("%s.%s.svc", d.name, namespace),
 		API:  "https://kubernetes.default.svc",

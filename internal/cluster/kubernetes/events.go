@@ -47,7 +47,8 @@ func (d *deployment) Stop(ctx context.Context, n int) ([]string, error) {
 }
 
 // Kill ends the n oldest ready backends with SIGKILL and deletes their pods, so that their
-// replacements have new names and addresses.
+// replacements have new names and addresses. Without agents the kubelet ends them: it sends SIGKILL two seconds
+// after the stop signal.
 func (d *deployment) Kill(ctx context.Context, n int) ([]string, error) {
 	now := int64(0)
 	return d.forOldest(n, func(backend *replica) error {
@@ -55,28 +56,38 @@ func (d *deployment) Kill(ctx context.Context, n int) ([]string, error) {
 	})
 }
 
-// Rollout restarts the Deployment, as `kubectl rollout restart` does.
+// Rollout restarts the Deployment, as `kubectl rollout restart` does, or replaces its program by the next.
 func (d *deployment) Rollout(ctx context.Context, next *cluster.Program) ([]string, error) {
-	if next != nil {
-		return nil, fmt.Errorf("roll out %s to another version: this is not supported on Kubernetes yet; use --on local", d.name)
-	}
 	old := d.active()
 	_ = inParallel(old, func(backend *replica) error { backend.sample(); return nil })
-	body, err := json.Marshal(map[string]any{"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{
-		"annotations": map[string]any{"kubectl.kubernetes.io/restartedAt": time.Now().Format(time.RFC3339Nano)}}}}})
+	template := map[string]any{"metadata": map[string]any{
+		"annotations": map[string]any{"kubectl.kubernetes.io/restartedAt": time.Now().Format(time.RFC3339Nano)}}}
+	if next != nil {
+		spec := d.spec
+		spec.Program = next
+		pod, err := programPod(spec)
+		if err != nil {
+			return nil, fmt.Errorf("roll out %s: %w", d.name, err)
+		}
+		template["spec"] = map[string]any{"containers": pod.Containers, "terminationGracePeriodSeconds": pod.TerminationGracePeriodSeconds}
+	}
+	body, err := json.Marshal(map[string]any{"spec": map[string]any{"template": template}})
 	if err != nil {
 		return nil, err
 	}
 	_, err = d.run.api.client.AppsV1().Deployments(d.run.namespace).
-		Patch(ctx, d.name, types.StrategicMergePatchType, body, metav1.PatchOptions{FieldManager: manager})
+		Patch(ctx, d.name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager})
 	if err != nil {
 		return nil, fmt.Errorf("roll out %s: %w", d.name, explain(err, d.run.namespace))
 	}
 	return identities(old), nil
 }
 
-// Pause suspends the n oldest ready backends with SIGSTOP.
+// Pause suspends the n oldest ready backends with SIGSTOP. It needs their agents.
 func (d *deployment) Pause(_ context.Context, n int) ([]string, error) {
+	if !d.hasAgents() {
+		return nil, fmt.Errorf("pause %s: rpclab cannot send signals to the program of a pod", d.name)
+	}
 	return d.forOldest(n, func(backend *replica) error { return backend.signal(syscall.SIGSTOP) })
 }
 
@@ -111,7 +122,7 @@ func (d *deployment) oldest(n int) ([]*replica, error) {
 		ready[endpoint.ID] = true
 	}
 	able := slices.DeleteFunc(d.active(), func(backend *replica) bool {
-		return !ready[backend.name] || backend.isPaused() || backend.attached() == nil
+		return !ready[backend.name] || backend.isPaused() || d.hasAgents() && backend.attached() == nil
 	})
 	if len(able) < n {
 		return nil, fmt.Errorf("%d of %s's backends are ready, %d are needed", len(able), d.name, n)

@@ -28,6 +28,7 @@ const (
 	labelService = "rpclab/service" // the deployment or callers that a pod belongs to
 	labelRole    = "rpclab/role"
 	roleBackend  = "backend"
+	roleProgram  = "program" // a server of the user's, in a pod without an agent
 	roleCaller   = "caller"
 )
 

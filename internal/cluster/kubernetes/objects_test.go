@@ -44,8 +44,28 @@ func TestObjectsOfARun(t *testing.T) {
 	callers := cluster.CallerSpec{Name: "caller", Count: 2, Args: []string{"caller"}, Sidecar: []string{"infrastructure"}, Watches: true}
 	testkit.Golden(t, "shared-objects.yaml", document(t, sharedObjects(testScope, "token")...))
 	testkit.Golden(t, "reaper.yaml", document(t, reaperObjects(testScope)...))
-	testkit.Golden(t, "backends.yaml", document(t, backends(testScope, "greeter-1", spec)...))
+	testkit.Golden(t, "backends.yaml", document(t, backendObjects(t, spec)...))
 	testkit.Golden(t, "callers.yaml", document(t, callerJob(testScope, "caller-2", callers)))
+}
+
+// backendObjects are the objects of a deployment.
+func backendObjects(t *testing.T, spec cluster.Spec) []object {
+	t.Helper()
+	template, err := backendPods(testScope, "greeter-1", spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return backends(testScope, "greeter-1", spec, template)
+}
+
+func TestObjectsOfAProgram(t *testing.T) {
+	testkit.Golden(t, "program.yaml", document(t, backendObjects(t, cluster.Spec{
+		Name: "orders", Port: 8080, Replicas: 2, Drain: 1500 * time.Millisecond, CPUs: 0.5, Memory: 256 << 20, NodePort: true,
+		Program: &cluster.Program{
+			Image: "orders:1.4", Command: []string{"--listen={{.Address}}"}, Env: []string{"NAME={{.ID}}"},
+			Ready: cluster.Ready{Kind: cluster.ReadyHTTP, Path: "/healthz", TLS: true}, Signal: "INT", Grace: 2 * time.Second,
+		},
+	})...))
 }
 
 // The rules of https://kubernetes.io/docs/concepts/security/pod-security-standards/ that a pod's
@@ -53,7 +73,7 @@ func TestObjectsOfARun(t *testing.T) {
 func TestPodsObeyTheRestrictedStandard(t *testing.T) {
 	watcher := callerJob(testScope, "caller-1", cluster.CallerSpec{Name: "caller", Count: 1, Sidecar: []string{"infrastructure"}, Watches: true})
 	for name, spec := range map[string]corev1.PodSpec{
-		"backend": templateOf(backends(testScope, "greeter-1", cluster.Spec{Name: "greeter", Replicas: 1})[0]),
+		"backend": templateOf(backendObjects(t, cluster.Spec{Name: "greeter", Replicas: 1})[0]),
 		"watcher": templateOf(watcher),
 		"caller":  templateOf(callerJob(testScope, "caller-1", cluster.CallerSpec{Name: "caller", Count: 1})),
 	} {

@@ -99,12 +99,22 @@ func texts(all []problem) string {
 	return strings.Join(lines, "\n")
 }
 
-// lastLines are the last log lines of the first container that does not start.
+// lastLines are the last log lines of the first container that has exited, or else that runs and is not ready.
 func (r *run) lastLines(ctx context.Context, pods []*corev1.Pod) string {
+	if lines := r.linesOf(ctx, pods, func(status corev1.ContainerStatus) bool {
+		return status.RestartCount > 0 || status.State.Terminated != nil
+	}); lines != "" {
+		return lines
+	}
+	return r.linesOf(ctx, pods, func(status corev1.ContainerStatus) bool { return !status.Ready && status.State.Running != nil })
+}
+
+// linesOf are the last log lines of the first of these containers that has a log.
+func (r *run) linesOf(ctx context.Context, pods []*corev1.Pod, wanted func(corev1.ContainerStatus) bool) string {
 	count := int64(20)
 	for _, pod := range pods {
 		for _, status := range pod.Status.ContainerStatuses {
-			if status.RestartCount == 0 && status.State.Terminated == nil {
+			if !wanted(status) {
 				continue
 			}
 			options := &corev1.PodLogOptions{Container: status.Name, TailLines: &count, Previous: status.RestartCount > 0 && status.State.Terminated == nil}

@@ -35,6 +35,7 @@ type replica struct {
 
 	mu         sync.Mutex
 	pod        *corev1.Pod         // as last seen
+	ran        time.Time           // when its containers were first seen running; zero: not yet
 	noted      int32               // exits that update has described
 	stopping   bool                // its exit is expected
 	process    *agent.Process      // nil: not attached
@@ -142,7 +143,20 @@ func (r *replica) update(pod *corev1.Pod) (failures []string) {
 	defer r.mu.Unlock()
 	failures = unexpectedExits(pod, r.noted, r.stopping || pod.DeletionTimestamp != nil)
 	r.pod, r.noted = pod, exits(pod)
+	if r.ran.IsZero() && pod.Status.Phase == corev1.PodRunning {
+		r.ran = time.Now()
+	}
 	return failures
+}
+
+// runningFor is how long the pod has been seen running; 0: it does not run yet.
+func (r *replica) runningFor() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ran.IsZero() {
+		return 0
+	}
+	return time.Since(r.ran)
 }
 
 // node is the node of the pod; empty: it is not scheduled.

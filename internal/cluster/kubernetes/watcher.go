@@ -122,6 +122,11 @@ func (w *watcher) warningsOf(name string) []*corev1.Event {
 	return w.eventsOf(name, func(event *corev1.Event) bool { return event.Type == corev1.EventTypeWarning })
 }
 
+// unreadyOf are the failures of a pod's readiness probe.
+func (w *watcher) unreadyOf(pod string) []*corev1.Event {
+	return w.eventsOf(pod, func(event *corev1.Event) bool { return event.Reason == "Unhealthy" })
+}
+
 // pullsOf are the events of pods that began to pull an image.
 func (w *watcher) pullsOf(name string) []*corev1.Event {
 	return w.eventsOf(name, func(event *corev1.Event) bool { return event.Reason == "Pulling" })

@@ -18,7 +18,7 @@ import (
 // startProgram starts a program of the user's as a backend. It reads no commands from rpclab, so its standard
 // input is empty, and the processes that it starts end with it.
 func startProgram(id string, addr netip.AddrPort, program *cluster.Program, limits limits, probeSource netip.Addr) (*replica, error) {
-	command, env, err := program.For(id, addr)
+	command, env, err := program.For(cluster.ReplicaAt(id, addr))
 	if err != nil {
 		return nil, err
 	}

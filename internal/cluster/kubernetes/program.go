@@ -1,0 +1,125 @@
+package kubernetes
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"rpclab/internal/cluster"
+)
+
+// portOf is the port at which the backends accept calls.
+func portOf(spec cluster.Spec) int {
+	if spec.Port > 0 {
+		return spec.Port
+	}
+	return servicePort
+}
+
+// programPod is a pod with a server of the user's. It has no permissions and no secret. Its root file system is
+// writable, because servers write where they want.
+func programPod(spec cluster.Spec) (corev1.PodSpec, error) {
+	program := *spec.Program
+	args, env, err := program.For(cluster.Replica{Address: fmt.Sprint("$(POD_IP):", portOf(spec)), Host: "$(POD_IP)", Port: portOf(spec), ID: "$(POD_NAME)"})
+	if err != nil {
+		return corev1.PodSpec{}, err
+	}
+	main := container(mainContainer, program.Image, args)
+	for _, text := range env {
+		name, value, _ := strings.Cut(text, "=")
+		main.Env = append(main.Env, corev1.EnvVar{Name: name, Value: value})
+	}
+	main.Resources = resources(spec.CPUs, spec.Memory)
+	main.Ports = []corev1.ContainerPort{{Name: "grpc", ContainerPort: int32(portOf(spec)), Protocol: corev1.ProtocolTCP}}
+	main.ReadinessProbe = readinessProbe(program.Ready, portOf(spec))
+	main.SecurityContext.ReadOnlyRootFilesystem = nil
+	main.VolumeMounts = []corev1.VolumeMount{{Name: "tmp", MountPath: "/tmp"}}
+	pod := podSpec(noPermissions, 0, main)
+	pod.Volumes = []corev1.Volume{{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+	stopProgram(&pod, spec)
+	return pod, nil
+}
+
+// stopProgram sets how the pod's first container is stopped: after the drain time, by the program's signal.
+func stopProgram(pod *corev1.PodSpec, spec cluster.Spec) {
+	program, main := spec.Program, &pod.Containers[0]
+	grace := program.Grace
+	if grace == 0 {
+		grace = cluster.DefaultGrace
+	}
+	drain := seconds(spec.Drain)
+	total := drain + max(seconds(grace), 1)
+	pod.TerminationGracePeriodSeconds = &total
+	if drain > 0 {
+		main.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: drain}}}
+	}
+	if program.Signal == "" { // that of the image
+		return
+	}
+	if main.Lifecycle == nil {
+		main.Lifecycle = &corev1.Lifecycle{}
+	}
+	signal := corev1.Signal(program.SignalName())
+	main.Lifecycle.StopSignal = &signal
+	pod.OS = &corev1.PodOS{Name: corev1.Linux} // names of signals differ between systems
+}
+
+// seconds rounds a time up.
+func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
+
+// readinessProbe is the kubelet's form of a check. A kubelet checks gRPC without TLS only, so it then opens the port.
+func readinessProbe(ready cluster.Ready, port int) *corev1.Probe {
+	// A second is the shortest period that Kubernetes allows.
+	probe := &corev1.Probe{PeriodSeconds: 1, TimeoutSeconds: 1, FailureThreshold: 3, SuccessThreshold: 1}
+	switch {
+	case ready.Kind == cluster.ReadyHTTP:
+		probe.HTTPGet = &corev1.HTTPGetAction{Path: ready.Path, Port: intstr.FromInt(port)}
+		if ready.TLS {
+			probe.HTTPGet.Scheme = corev1.URISchemeHTTPS
+		}
+	case ready.Kind == cluster.ReadyTCP || ready.TLS:
+		probe.TCPSocket = &corev1.TCPSocketAction{Port: intstr.FromInt(port)}
+	default:
+		probe.GRPC = &corev1.GRPCAction{Port: int32(port)}
+	}
+	return probe
+}
+
+// checkStopSignal fails if the cluster has ignored the stop signal of the program.
+func checkStopSignal(program *cluster.Program, pods []*corev1.Pod) error {
+	if program == nil || program.Signal == "" {
+		return nil
+	}
+	for _, pod := range pods {
+		if set := pod.Spec.Containers[0].Lifecycle; set == nil || set.StopSignal == nil {
+			return fmt.Errorf("server.stop: this cluster ignores the stop signal %s (its feature ContainerStopSignals is off): "+
+				"remove server.stop.signal; the STOPSIGNAL of the image, else TERM, then stops a pod", program.Signal)
+		}
+	}
+	return nil
+}
+
+// whyNotReady says why a pod of the program runs and is not ready, by the last failure of its probe.
+func whyNotReady(pod *corev1.Pod, spec cluster.Spec, failures []*corev1.Event) string {
+	text := fmt.Sprintf("pod %s runs, and was not ready within %s", pod.Name, readyTimeout(spec.Program))
+	last := ""
+	if sorted := newestFirst(failures); len(sorted) > 0 {
+		last = strings.TrimSpace(sorted[0].Message)
+		text += ": " + last
+	}
+	if strings.Contains(last, "does not implement the grpc health protocol") {
+		return text + "\nSet server.ready: tcp, or add the gRPC health service to the server"
+	}
+	return text + fmt.Sprintf("\nIt must accept calls at port %d of its pod's address ({{.Address}}, or 0.0.0.0): set server.port to its port, "+
+		"server.ready to tcp or {http: PATH} if it has no gRPC health service, or server.timeout if it needs more time", portOf(spec))
+}
+
+func readyTimeout(program *cluster.Program) time.Duration {
+	if program.ReadyTimeout > 0 {
+		return program.ReadyTimeout
+	}
+	return cluster.DefaultReadyTimeout
+}
