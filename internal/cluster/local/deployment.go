@@ -16,6 +16,9 @@ import (
 
 // Deploy starts the backends of a service and returns when all are ready.
 func (c *Cluster) Deploy(ctx context.Context, spec cluster.Spec) (cluster.Deployment, error) {
+	if spec.Existing != "" || spec.Program != nil && spec.Program.InPods() {
+		return nil, fmt.Errorf("deploy %s: its server runs in pods: use `rpclab run --on kubernetes`, or server.command or server.addresses", spec.Name)
+	}
 	if spec.Addresses != nil {
 		return c.deployExisting(ctx, spec)
 	}
