@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,9 +13,12 @@ import (
 	"rpclab/internal/service/draft"
 )
 
+// draftSettings are the settings with which rpclab asks a server for its methods.
+var draftSettings = generator.Settings{Engine: generator.GRPCGo, Balance: generator.PickFirst, Timeout: 20 * time.Second, MaxInFlight: 1}
+
 // initCommand writes the first version of a service file.
 func initCommand() *cobra.Command {
-	settings := generator.Settings{Engine: generator.GRPCGo, Balance: generator.PickFirst, Timeout: 20 * time.Second, MaxInFlight: 1}
+	settings := draftSettings
 	command := &cobra.Command{
 		Use:   "init HOST:PORT",
 		Short: "Write a service file for your own service",
@@ -36,7 +40,7 @@ rpclab asks the server for its methods by reflection, or reads --proto or
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			settings.Target = args[0]
-			text, err := draftService(c, settings)
+			text, err := draftService(c.Context(), settings)
 			if err != nil {
 				return err
 			}
@@ -53,11 +57,11 @@ rpclab asks the server for its methods by reflection, or reads --proto or
 	return command
 }
 
-func draftService(c *cobra.Command, settings generator.Settings) ([]byte, error) {
+func draftService(ctx context.Context, settings generator.Settings) ([]byte, error) {
 	if settings.Proto != "" && settings.Protoset != "" {
 		return nil, usageError{errors.New("--proto and --protoset exclude each other: set one of them")}
 	}
-	services, err := settings.Services(c.Context())
+	services, err := settings.Services(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("find the methods of %s: %w", settings.Target, err)
 	}

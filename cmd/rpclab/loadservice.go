@@ -2,10 +2,8 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -62,34 +60,27 @@ func loadService(c *cobra.Command, f loadFlags) error {
 	return run.runAndReport(c, plan, commandLine)
 }
 
-// experiment returns the experiment with one arm, in JSON.
+// experiment returns the experiment with one arm.
 func (f loadFlags) experiment(service experiment.ServiceFile, changed func(string) bool) ([]byte, error) {
 	pace, err := f.DescribePace()
 	if err != nil {
 		return nil, err
 	}
-	call := service.Calls[max(0, slices.IndexFunc(service.Calls, func(c experiment.ServiceCall) bool { return c.Name == f.Call }))]
-	caller := map[string]any{"kind": f.Engine, "warmup": f.Warmup, "timeout": f.Timeout.String()}
+	one := experiment.OneLoad{Name: generator.Experiment, Service: service, Call: f.Call, Pace: pace, Load: f.load(), Rounds: f.Rounds,
+		Caller: map[string]any{"kind": f.Engine, "warmup": f.Warmup, "timeout": f.Timeout.String()}}
 	if f.WarmupMax > 0 {
-		caller["warmup_max"] = f.WarmupMax.String()
+		one.Caller["warmup_max"] = f.WarmupMax.String()
 	}
 	switch {
 	case f.PerCall:
-		caller["channel"] = perCall
+		one.Caller["channel"] = perCall
 	case f.Connections > 1:
-		caller["channel"] = map[string]any{"pool": f.Connections}
+		one.Caller["channel"] = map[string]any{"pool": f.Connections}
 	}
-	defaults := map[string]any{"caller": caller, "workload": map[string]any{"greet": map[string]any{}}, "load": f.load(), "route": "direct"}
-	if service.Server.Replicas > 1 || len(service.Server.Addresses) > 1 {
-		defaults["route"] = "endpointslice"
-		if changed("balance") {
-			defaults["policy"] = f.Balance
-		}
+	if changed("balance") {
+		one.Policy = f.Balance
 	}
-	return json.Marshal(map[string]any{
-		"experiment": generator.Experiment, "question": call.Method + strings.TrimSpace(call.HTTP+" "+call.Path) + ": " + pace,
-		"defaults": defaults, "arms": map[string]any{service.Name: map[string]any{}}, "rounds": f.Rounds,
-	})
+	return one.Document()
 }
 
 // load returns the load as the experiment has it.

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"rpclab/experiments"
+	"rpclab/internal/experiment"
 	"rpclab/internal/lab"
 	"rpclab/internal/result"
 	"rpclab/internal/web"
@@ -18,8 +20,9 @@ import (
 
 // serveFlags are the flags of `rpclab serve`.
 type serveFlags struct {
-	files []string
-	live  pageFlags
+	files    []string
+	services []string // files
+	live     pageFlags
 }
 
 func serveCommand() *cobra.Command {
@@ -29,8 +32,10 @@ func serveCommand() *cobra.Command {
 		Short: "Show runs on a web page: live, as trends, and compared",
 		Long: `Serves a web page that lists and compares stored runs and shows the trend of a
 metric over the runs of an experiment. The page also starts, follows and stops
-built-in experiments on this machine, one at a time. /api/v1/openapi.json
-describes the API of the page.
+built-in experiments and loads on this machine, one at a time. They measure
+rpclab's own servers, the services of --service, or a gRPC server at an address
+on this machine that you type in. /api/v1/openapi.json describes the API of the
+page.
 
 By default only this machine can reach the page. With --listen on another
 address, clients need the token: log in on the page, or send the header
@@ -39,6 +44,7 @@ page through 'ssh -L 8421:127.0.0.1:8421 HOST'.
 
 Ctrl-C stops the server. It stops a run in progress and stores its measurements.`,
 		Example: `  rpclab serve
+  rpclab serve --service orders.yaml
   rpclab serve --experiment ./mine.yaml --metrics 127.0.0.1:9464
   RPCLAB_TOKEN=$(openssl rand -hex 16) rpclab serve --listen 0.0.0.0:8421`,
 		Args: noArgs,
@@ -48,6 +54,7 @@ Ctrl-C stops the server. It stops a run in progress and stores its measurements.
 	flags.StringVar(&f.live.listen, "listen", pageAddress, "`address` of the page; port 0 is any free port")
 	flags.StringVar(&f.live.token, "token", "", "`secret` that clients need (default: the environment variable "+tokenVariable+", which other users cannot see)")
 	flags.StringArrayVar(&f.files, "experiment", nil, "also offer the experiment in `file` on the page (repeatable)")
+	flags.StringArrayVar(&f.services, "service", nil, "offer to measure the service in `file` (repeatable)")
 	f.live.registerMetrics(flags)
 	return command
 }
@@ -60,6 +67,10 @@ func (f serveFlags) serve(c *cobra.Command, store *result.Store) (err error) {
 	if err != nil {
 		return usageError{err}
 	}
+	services, err := f.offeredServices()
+	if err != nil {
+		return usageError{err}
+	}
 	out := c.ErrOrStderr()
 	shown, err := f.live.open(out, store) // the metrics
 	if err != nil {
@@ -69,7 +80,7 @@ func (f serveFlags) serve(c *cobra.Command, store *result.Store) (err error) {
 	log := slog.New(slog.NewTextHandler(out, nil))
 	interrupted := false
 	page, err := web.New(web.Options{
-		Store: store, Experiments: offered, Token: f.live.token, Hosts: hostNames(f.live.listen), Watch: shown.meters, Log: log,
+		Store: store, Experiments: offered, Services: services, Draft: draftOf, Token: f.live.token, Hosts: hostNames(f.live.listen), Watch: shown.meters, Log: log,
 		Conduct: func(ctx context.Context, run web.Run, watch func(lab.Progress)) (result.Document, error) {
 			fmt.Fprintf(out, "rpclab: run %s of %s started\n", run.ID, run.Plan.Name)
 			d, err := conductLocal(ctx, out, run.Plan, lab.Options{ID: run.ID, Kind: "local", Store: store, Command: run.Command, Progress: watch}, machineFlags{noWait: true})
@@ -133,4 +144,32 @@ func (f serveFlags) experiments() (all []web.Experiment, err error) {
 		all = append(all, web.Experiment{Name: name, RunName: path, File: file, Doc: doc})
 	}
 	return all, nil
+}
+
+// offeredServices are the services that the page offers.
+func (f serveFlags) offeredServices() (all []web.Service, err error) {
+	for _, path := range f.services {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("--service: cannot read the service file: %w; write one with rpclab init HOST:PORT", err)
+		}
+		service, err := web.NewService(experiment.ServiceDocument{File: path, Text: text})
+		if err != nil {
+			return nil, fmt.Errorf("--service: %w", err)
+		}
+		for _, other := range all {
+			if other.Name == service.Name {
+				return nil, fmt.Errorf("--service %s: the name %s is taken; change the field service", path, service.Name)
+			}
+		}
+		all = append(all, service)
+	}
+	return all, nil
+}
+
+// draftOf returns a service file of the methods at an address.
+func draftOf(ctx context.Context, address string) ([]byte, error) {
+	settings := draftSettings
+	settings.Target = address
+	return draftService(ctx, settings)
 }

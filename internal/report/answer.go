@@ -52,7 +52,17 @@ func Answer(d result.Document) string {
 		}
 		return "No difference found between " + clean(d.Baseline) + " and any other arm" + could + "."
 	}
+	if len(d.Arms) == 1 && !searched(d) && !d.Arms[0].Latency.Empty() {
+		return oneArm(d.Arms[0])
+	}
 	return "No verdict: there was nothing to compare."
+}
+
+// oneArm is the answer of a run with one arm.
+func oneArm(a result.Arm) string {
+	latency := func(percentile string) string { return bounded(a.Latency.Figure(percentile), ms) + " ms" }
+	return fmt.Sprintf("%s calls/s: p50 %s, p99 %s, %s of %s calls failed.",
+		number(a.Rate), latency("p50"), latency("p99"), count(a.Failed()+a.Dropped), count(a.Calls+a.Dropped))
 }
 
 // fewPairs reports whether no verdict had enough pairs to tell a difference from chance. Arms that took

@@ -33,6 +33,7 @@ func TestTheAnswerSummarizesTheVerdicts(t *testing.T) {
 		"No difference found between shared and any other arm: p50 between −50 % and +100 %.":      some(five, verdict("latency_p50", "a", cell, 1, .5, 2, "undecided", "baseline")),
 		"No verdict: 2 rounds, and at least 4 are needed to tell a difference from chance.":        some(small(2, w[0], w[1]), verdict("latency_p50", "a", cell, 1, .5, 2, "undecided", "baseline")),
 		"No verdict: there was nothing to compare.":                                                five,
+		"958 calls/s: p50 702.4 ms, p99 981.2 ms, 0 of 1,000 calls failed.":                        some(small(5, w[0])),
 		"Nothing was measured, so there is no answer.":                                             base("channels", "Which?"),
 	} {
 		if got := Answer(d); got != want {

@@ -17,6 +17,10 @@ type Options struct {
 	Store *result.Store // nil: only the run that is followed is shown
 	// Experiments that the page offers to start, in this order.
 	Experiments []Experiment
+	// Services that the page offers to measure in place of rpclab's own servers.
+	Services []Service
+	// Draft returns a service file of the methods at an address; nil: the page cannot call addresses.
+	Draft func(ctx context.Context, address string) ([]byte, error)
 	// Conduct conducts a run and reports its progress to watch; nil: the page cannot start runs.
 	Conduct func(ctx context.Context, run Run, watch func(lab.Progress)) (result.Document, error)
 	// Watch observes every run; may be nil.
@@ -39,6 +43,13 @@ type Experiment struct {
 	RunName string // argument of `rpclab run`
 	File    string // name in errors
 	Doc     []byte
+}
+
+// Service is a service file that the page offers.
+type Service struct {
+	Name     string
+	Document experiment.ServiceDocument
+	Calls    []string
 }
 
 // Server serves the page and its API. Close stops its run.

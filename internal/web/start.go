@@ -1,14 +1,10 @@
 package web
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"mime"
 	"net/http"
-	"slices"
 	"time"
 
 	"rpclab/internal/experiment"
@@ -22,17 +18,7 @@ const (
 	maxRounds = 30
 	maxTrials = 2000
 	maxLoad   = 2 * time.Hour // sum of all trials
-	maxBody   = 16 << 10      // bytes of a request
 )
-
-// startRequest is the body of a request to start a run.
-type startRequest struct {
-	Experiment string   `json:"experiment"`
-	Arms       []string `json:"arms"`
-	Rounds     int      `json:"rounds"` // 0: as the experiment says
-	Quick      bool     `json:"quick"`
-	Seed       *uint64  `json:"seed"` // nil: drawn
-}
 
 // start queues a run, which starts at once if the queue is empty.
 func (s *Server) start(r *http.Request) (any, error) {
@@ -57,35 +43,25 @@ func (s *Server) start(r *http.Request) (any, error) {
 // planOf reads the request and checks it against the offered experiments and the limits. It also
 // returns the command line that gives the same plan.
 func (s *Server) planOf(r *http.Request) (plan lab.Plan, said string, err error) {
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return plan, "", problem{http.StatusUnsupportedMediaType, "Send the request as application/json."}
-	}
 	var want startRequest
-	in := json.NewDecoder(http.MaxBytesReader(nil, r.Body, maxBody))
-	in.DisallowUnknownFields()
-	if err := in.Decode(&want); err != nil {
-		return plan, "", problem{http.StatusBadRequest, "The request cannot be read: " + err.Error() + "."}
+	if err := readBody(r, &want); err != nil {
+		return plan, "", err
 	}
-	if _, err := in.Token(); !errors.Is(err, io.EOF) {
-		return plan, "", problem{http.StatusBadRequest, "The request must be one JSON object; more data follows it."}
+	service, err := s.service(want)
+	if err != nil {
+		return plan, "", problem{http.StatusBadRequest, err.Error()}
 	}
-	var names []string
-	for _, e := range s.Experiments {
-		names = append(names, e.Name)
-	}
-	i := slices.Index(names, want.Experiment)
-	if i < 0 {
-		return plan, "", problem{http.StatusBadRequest, fmt.Sprintf("This page offers no experiment %q%s. "+
-			"Add files with --experiment when you start the server.", want.Experiment, suggest.DidYouMean(want.Experiment, names))}
+	e, err := s.offered(want, service)
+	if err != nil {
+		return plan, "", problem{http.StatusBadRequest, err.Error()}
 	}
 	if want.Rounds < 0 || want.Rounds > maxRounds {
 		return plan, "", problem{http.StatusBadRequest, fmt.Sprintf("rounds: use 1 to %d, not %d.", maxRounds, want.Rounds)}
 	}
-	o := experiment.Options{Arms: want.Arms, Rounds: want.Rounds, Quick: want.Quick, Seed: rand.Uint64N(1 << 32)}
+	o := experiment.Options{Arms: want.Arms, Rounds: want.Rounds, Quick: want.Quick, Seed: rand.Uint64N(1 << 32), Service: service, Call: want.Call}
 	if want.Seed != nil {
 		o.Seed = *want.Seed
 	}
-	e := s.Experiments[i]
 	expanded, err := experiment.Expand(e.File, e.Doc, o, lab.Vocabulary())
 	if err == nil {
 		plan, err = lab.Resolve(expanded)
@@ -96,7 +72,25 @@ func (s *Server) planOf(r *http.Request) (plan lab.Plan, said string, err error)
 	if err != nil {
 		return plan, "", problem{http.StatusBadRequest, err.Error()}
 	}
+	if e.Name == OneLoad {
+		return plan, fmt.Sprintf("rpclab load --service %s --call %s --rate %g --duration %gs --seed %d", service.File, want.Call, want.Rate, want.DurationS, o.Seed), nil
+	}
 	return plan, o.Command(e.RunName), nil
+}
+
+// offered returns the experiment that a request names.
+func (s *Server) offered(want startRequest, service *experiment.ServiceDocument) (Experiment, error) {
+	if want.Experiment == OneLoad {
+		return loadOf(want, service)
+	}
+	names := []string{OneLoad}
+	for _, e := range s.Experiments {
+		if e.Name == want.Experiment {
+			return e, nil
+		}
+		names = append(names, e.Name)
+	}
+	return Experiment{}, fmt.Errorf("this page offers no experiment %q%s; add files with --experiment when you start the server", want.Experiment, suggest.DidYouMean(want.Experiment, names))
 }
 
 // checkLimits returns an error if a plan is too large for a page.

@@ -1,6 +1,9 @@
 package web
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -16,8 +19,8 @@ func TestOnlyExperimentsWithinTheLimitsAreStarted(t *testing.T) {
 	s := serve(t, nil)
 	for body, want := range map[string]string{
 		`{"experiment":"../../etc/passwd"}`:                   "offers no experiment",
-		`{"experiment":"/tmp/mine.yaml"}`:                     "Add files with --experiment when you start the server",
-		`{"experiment":"channels"}`:                           "known names: small",
+		`{"experiment":"/tmp/mine.yaml"}`:                     "add files with --experiment when you start the server",
+		`{"experiment":"channels"}`:                           "known names: load, small",
 		`{"experiment":"smal"}`:                               "small",
 		`{}`:                                                  "no experiment",
 		`{"experiment":"small","arms":["three"]}`:             `no arm "three"`,
@@ -26,7 +29,7 @@ func TestOnlyExperimentsWithinTheLimitsAreStarted(t *testing.T) {
 		`{"experiment":"small","set":["load.burst=1000000"]}`: `unknown field "set"`,
 		`{"experiment":"small"}{"experiment":"small"}`:        "more data follows",
 		`[`: "cannot be read",
-		`{"experiment":"small","arms":["` + strings.Repeat("x", 17<<10) + `"]}`: "too large",
+		`{"experiment":"small","arms":["` + strings.Repeat("x", 33<<10) + `"]}`: "too large",
 	} {
 		status, text := s.request(t, http.MethodPost, "/api/v1/runs", body, nil)
 		if status != http.StatusBadRequest || !strings.Contains(text, strings.ReplaceAll(want, `"`, `\"`)) {
@@ -127,5 +130,56 @@ func TestAReadOnlyPageStartsNoRun(t *testing.T) {
 	}
 	if text := s.get(t, "/api/v1/experiments"); !strings.Contains(text, `"experiments":[]`) {
 		t.Errorf("the page offers %s, want no experiments", text)
+	}
+}
+
+// A page may call what the server was started with and what runs on this machine, but start no program,
+// read no file and call no other machine.
+func TestOnlyServicesWithinTheLimitsAreMeasured(t *testing.T) {
+	s := serve(t, func(o *Options) {
+		o.Draft = func(context.Context, string) ([]byte, error) { return nil, errors.New("no server") }
+	})
+	file := func(changes ...string) string {
+		text := "service: hello\nserver: {addresses: [127.0.0.1:1]}\ncalls: {hello: {method: a.B/C, data: {}}}\n"
+		return strings.NewReplacer(changes...).Replace(text)
+	}
+	for text, want := range map[string]string{
+		file("addresses: [127.0.0.1:1]", "command: [sh]"):                         "start no program",
+		file("127.0.0.1:1", "10.0.0.1:1"):                                         "10.0.0.1:1 is not on this machine",
+		file("127.0.0.1:1", "127.0.0.1:1, example.org:443"):                       "example.org:443 is not on this machine",
+		file("data: {}", `data: "@/etc/passwd"`):                                  "cannot name files",
+		file() + "proto: [/etc/passwd]\n":                                         "cannot name files",
+		file() + "tls: {cacert: /etc/passwd}\n":                                   "cannot name files",
+		file("service: hello", "service: hello\nx: "+strings.Repeat("y", 17<<10)): "at most 16384",
+		"x": "the service must be a mapping",
+	} {
+		body, err := json.Marshal(map[string]any{"experiment": "load", "rate": 1, "duration_s": 1, "service_text": text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		status, answer := s.request(t, http.MethodPost, "/api/v1/runs", string(body), nil)
+		if status != http.StatusBadRequest || !strings.Contains(answer, want) {
+			t.Errorf("%.80s: status %d %s, want 400 and %s", text, status, answer, want)
+		}
+	}
+	for body, want := range map[string]string{
+		`{"experiment":"load","rate":10,"duration_s":1}`:                                                                   "a load needs a service",
+		`{"experiment":"load","rate":10,"duration_s":1,"service":"hell"}`:                                                  "offers no service",
+		`{"experiment":"load","rate":1e9,"duration_s":1,"service_text":"` + strings.ReplaceAll(file(), "\n", `\n`) + `"}`:  "use a rate up to 20000 calls/s",
+		`{"experiment":"load","rate":10,"duration_s":601,"service_text":"` + strings.ReplaceAll(file(), "\n", `\n`) + `"}`: "a duration up to 10m",
+	} {
+		status, answer := s.request(t, http.MethodPost, "/api/v1/runs", body, nil)
+		if status != http.StatusBadRequest || !strings.Contains(answer, want) {
+			t.Errorf("%.80s: status %d %s, want 400 and %s", body, status, answer, want)
+		}
+	}
+	for address, want := range map[string]string{"10.0.0.1:1": "is not on this machine", "here": "is no address", "127.0.0.1:1": "no server"} {
+		status, answer := s.request(t, http.MethodPost, "/api/v1/services/draft", `{"address":"`+address+`"}`, nil)
+		if status != http.StatusBadRequest || !strings.Contains(answer, want) {
+			t.Errorf("draft of %s: status %d %s, want 400 and %s", address, status, answer, want)
+		}
+	}
+	if phase := s.state(t).Phase; phase != "idle" {
+		t.Errorf("the phase is %s, want idle: no run may start", phase)
 	}
 }

@@ -40,6 +40,8 @@ func (s *Server) Handler() http.Handler {
 	for pattern, handle := range map[string]func(*http.Request) (any, error){
 		"GET /api/v1/openapi.json":    s.openapi,
 		"GET /api/v1/experiments":     s.experiments,
+		"GET /api/v1/services":        s.services,
+		"POST /api/v1/services/draft": s.draft,
 		"GET /api/v1/runs":            s.runs,
 		"GET /api/v1/runs/{id}":       s.run,
 		"GET /api/v1/trend":           s.trend,

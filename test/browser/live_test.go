@@ -192,7 +192,7 @@ func TestTwoSelectedRunsAreCompared(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, runs, "the comparison", `location.pathname === "/compare" && document.querySelectorAll("table").length >= 2`)
-	for _, want := range []string{"Headline metrics", "p50, ms", "client, µs per call", "server, MB", "p99.9, ms"} {
+	for _, want := range []string{"short of ", "Headline metrics", "p50, ms", "client, µs per call", "server, MB", "p99.9, ms"} {
 		if !strings.Contains(eval[string](t, runs, `document.querySelector("main").textContent`), want) {
 			t.Errorf("the comparison does not say %q", want)
 		}

@@ -24,6 +24,7 @@ export interface State {
 }
 export interface Run { id: string; experiment: string; started: string; status: string; trials: number; planned: number; quick: boolean; arms: string[] }
 export interface Experiment { name: string; question: string; arms: string[]; rounds: number }
+export interface Service { name: string; calls: string[] }
 export interface Point { run: string; started: string; arm: string; cell: string; value: number; lost?: number; quick: boolean; partial: boolean }
 export interface Ratio { metric: string; arm: string; cell: Record<string, unknown>; a: number; b: number; ratio: number; ci: [number, number]; bound?: Bound; decision: string; reason?: string; secondary?: boolean }
 export interface Comparison {

@@ -33,8 +33,8 @@ export async function compare(main: HTMLElement): Promise<void> {
 }
 
 function comparison(c: Comparison): HTMLElement {
-  const run = (side: Comparison["a"]) => element("a", { href: reportPath(side.id) }, side.id);
-  const box = element("div", {}, element("h2", {}, run(c.b), " compared with ", run(c.a)), element("p", {}, `${c.b.experiment}, ${formatTime(c.b.started)}, compared with ${c.a.experiment}, ${formatTime(c.a.started)}`));
+  const run = (side: Comparison["a"]) => element("a", { href: reportPath(side.id), title: side.id }, `${side.experiment} of ${formatTime(side.started)}`);
+  const box = element("div", { class: "comparison" }, element("h2", {}, run(c.b), " compared with ", run(c.a)));
   for (const text of c.warnings) box.append(element("p", { class: "warning" }, text.charAt(0).toUpperCase() + text.slice(1) + "."));
   const table = (name: string, columns: [string, boolean?][], rows: string[][]) => {
     if (rows.length > 0) box.append(element("h3", {}, name), withTools(buildTable({ columns: columns.map(([name, number]) => ({ name, number })), rows }), name));
@@ -42,7 +42,7 @@ function comparison(c: Comparison): HTMLElement {
   const sweep = new Set(c.ratios.map((r) => cellText(r.cell))).size > 1;
   const ratios = (secondary: boolean) => c.ratios.filter((r) => (r.secondary ?? false) === secondary).map((r) => {
     const [name, divisor] = describeMetric(r.metric);
-    return [r.arm + (sweep ? `, ${cellText(r.cell)}` : ""), name, short(r.a / divisor), short(r.b / divisor), r.ratio ? ratioMark(r.bound) + ratio(r.ratio) : "–", r.ci[0] || r.ci[1] ? `${ratio(r.ci[0])}–${ratio(r.ci[1])}` : "–", words[r.decision] ?? r.decision];
+    return [r.arm + (sweep ? `, ${cellText(r.cell)}` : ""), name, short(r.a / divisor), short(r.b / divisor), r.ratio ? ratioMark(r.bound) + ratio(r.ratio) : "–", r.ci[0] || r.ci[1] ? `${ratio(r.ci[0])}–${ratio(r.ci[1])}` : "–", (words[r.decision] ?? r.decision) + (r.reason ? `: ${r.reason}` : "")];
   });
   const columns: [string, boolean?][] = [["arm"], ["metric"], ["before", true], ["after", true], ["ratio", true], ["interval", true], ["verdict"]];
   table("Headline metrics", columns, ratios(false));

@@ -128,5 +128,5 @@ function card(v: State["verdicts"][number]): HTMLElement {
   const interval = v.ci[0] > 0 || v.ci[1] > 0 ? `${short(v.ci[0])}–${short(v.ci[1])}` : "no interval";
   return element("li", { class: "card" }, element("h4", {}, v.a), element("p", { class: "against" }, `compared with ${v.b}${Object.keys(v.cell).length ? `, ${cellText(v.cell)}` : ""}`),
     element("div", { class: `line ${v.decision}` }, element("span", { class: "metric" }, metric), element("span", { class: "word" }, element("b", { "aria-hidden": "true" }, mark), ` ${word}`),
-      element("span", { class: "ratio" }, v.ratio ? ratioMark(v.bound) + short(v.ratio) : "–", element("i", {}, v.ratio ? "×" : "")), element("span", { class: "interval" }, interval)));
+      element("span", { class: "ratio" }, v.ratio ? ratioMark(v.bound) + short(v.ratio) : "–", element("i", {}, v.ratio ? "×" : "")), element("span", { class: "interval" }, interval)), ...(v.reason ? [element("p", { class: "against" }, v.reason)] : []));
 }

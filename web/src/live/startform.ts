@@ -2,16 +2,21 @@
 
 import { element } from "../element";
 import { request, showError, type Experiment, type State } from "./api";
+import { ServiceFields } from "./servicefields";
 
 // messageTime is how long, in ms, the form shows its message.
 const messageTime = 5000;
+
+const load = "load"; // the experiment without a comparison
 
 // startForm builds the form. It stays hidden where the server cannot start runs.
 export async function startForm(container: HTMLElement): Promise<void> {
   container.hidden = true;
   let offered: { experiments: Experiment[]; most_rounds: number };
+  const service = new ServiceFields();
   try {
     offered = await request("/api/v1/experiments");
+    await service.fetch();
   } catch (error) {
     container.hidden = false;
     return showError(container, error);
@@ -19,37 +24,45 @@ export async function startForm(container: HTMLElement): Promise<void> {
   if (offered.experiments.length === 0) return;
   container.hidden = false;
 
-  const name = element("select", { id: "experiment" }, ...offered.experiments.map((e) => element("option", { value: e.name }, e.name)));
+  const names = [...offered.experiments.map((e) => e.name), ...(service.offered() ? [load] : [])];
+  const name = element("select", { id: "experiment" }, ...names.map((n) => element("option", { value: n }, n)));
   const question = element("p", { class: "note" });
-  const arms = element("div", { class: "choices" });
-  const rounds = element("input", { id: "rounds", type: "number", min: "1", max: String(offered.most_rounds), inputmode: "numeric" });
+  const choices = element("div", { class: "choices" });
+  const arms = element("fieldset", {}, element("legend", {}, "Arms"), choices);
+  const rounds = number("rounds", 1, offered.most_rounds, "");
+  const rate = number("rate", 1, 20_000, "100");
+  const duration = number("duration", 1, 600, "10");
   const quick = element("input", { type: "checkbox", id: "quick", checked: "" });
   const button = element("button", { type: "submit" }, "Start");
   const message = element("p", { role: "status" });
+  const comparing = [field("Rounds", rounds), element("label", { class: "check" }, quick, "Quick: the whole experiment, scaled down"), arms];
+  const loading = [field("Calls/s", rate), field("Seconds", duration)];
   const form = element("form", {},
-    element("div", { class: "fields" },
-      element("div", { class: "field" }, element("label", { for: "experiment" }, "Experiment"), name),
-      element("div", { class: "field" }, element("label", { for: "rounds" }, "Rounds"), rounds),
-      element("label", { class: "check" }, quick, "Quick: the whole experiment, scaled down")),
-    question, element("fieldset", {}, element("legend", {}, "Arms"), arms), button, message);
+    element("div", { class: "fields" }, field("Experiment", name), ...comparing.slice(0, 2), ...loading, ...service.fields),
+    service.details, question, arms, button, message);
   container.append(element("h2", { id: "start" }, "Start a run"), form);
 
   const pick = (): void => {
-    const e = offered.experiments.find((e) => e.name === name.value)!;
-    question.textContent = e.question;
-    rounds.placeholder = `${e.rounds}`;
-    arms.replaceChildren(...e.arms.map((arm) => element("label", {}, element("input", { type: "checkbox", name: "arm", value: arm, checked: "" }), arm)));
+    const e = offered.experiments.find((e) => e.name === name.value);
+    for (const f of comparing) f.hidden = !e;
+    for (const f of loading) f.hidden = !!e;
+    service.requireOne(!e);
+    question.textContent = e?.question ?? "How does a service respond at a rate?";
+    rounds.placeholder = `${e?.rounds ?? 1}`;
+    choices.replaceChildren(...(e?.arms ?? []).map((arm) => element("label", {}, element("input", { type: "checkbox", name: "arm", value: arm, checked: "" }), arm)));
   };
   name.addEventListener("change", pick);
   pick();
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
-    const boxes = [...arms.querySelectorAll<HTMLInputElement>("input")];
+    const boxes = [...choices.querySelectorAll<HTMLInputElement>("input")];
     const chosen = boxes.filter((b) => b.checked).map((b) => b.value);
-    if (chosen.length === 0) return void (message.textContent = "Choose at least one arm.");
+    const comparison = name.value !== load;
+    if (comparison && chosen.length === 0) return void (message.textContent = "Choose at least one arm.");
     button.disabled = true;
     try {
-      const { place } = await request<{ id: string; place: number }>("/api/v1/runs", { experiment: name.value, arms: chosen.length === boxes.length ? [] : chosen, rounds: Number(rounds.value) || 0, quick: quick.checked });
+      const kind = comparison ? { arms: chosen.length === boxes.length ? [] : chosen, rounds: Number(rounds.value) || 0, quick: quick.checked } : { rate: Number(rate.value), duration_s: Number(duration.value) };
+      const { place } = await request<{ id: string; place: number }>("/api/v1/runs", { experiment: name.value, ...kind, ...service.chosen() });
       message.textContent = place === 0 ? "The run has started." : `The run is queued behind ${place} other ${place === 1 ? "run" : "runs"}.`;
       if (place === 0) document.getElementById("main")!.scrollIntoView();
       setTimeout(() => (message.textContent = ""), messageTime);
@@ -59,6 +72,10 @@ export async function startForm(container: HTMLElement): Promise<void> {
     button.disabled = false;
   });
 }
+
+const number = (id: string, min: number, max: number, value: string) => element("input", { id, type: "number", min: `${min}`, max: `${max}`, value, inputmode: "numeric" });
+
+const field = (label: string, input: HTMLElement) => element("div", { class: "field" }, element("label", { for: input.id }, label), input);
 
 // showQueue lists the queued runs, each with a button that removes it.
 export function showQueue(container: HTMLElement, queue: State["queue"]): void {
