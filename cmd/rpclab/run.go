@@ -63,6 +63,7 @@ With --no-wait it starts at once, and the results of both say so.`,
   rpclab run channels --plan --pilot
   rpclab run ./mine.yaml --rounds 10 --json out.json --md out.md
   rpclab run churn --service orders.yaml
+  rpclab run channels --service orders.yaml --mix get=80%,list=20%
   rpclab run channels --on kubernetes`,
 		Args: oneExperiment,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -79,6 +80,7 @@ With --no-wait it starts at once, and the results of both say so.`,
 	flags.StringVar(&f.image, "image", "", "`name` of the rpclab image on kubernetes (default: $RPCLAB_IMAGE, or the name that 'rpclab image build' prints)")
 	flags.StringVar(&f.service, "service", "", "`file` of your own service, which all arms call in place of rpclab's servers")
 	flags.StringVar(&f.Call, "call", "", "`name` of the call in the service file (default: the first)")
+	flags.StringToStringVar(&f.Mix, "mix", nil, "several calls of the service file with their `shares`, such as get=80%,list=20%, in place of one")
 	flags.StringSliceVar(&f.Arms, "arms", nil, "run only these arms, comma-separated")
 	flags.StringArrayVar(&f.Set, "set", nil, "override a field, `path=value` (repeatable)")
 	flags.IntVar(&f.Rounds, "rounds", 0, "fixed `number` of rounds, each of which measures every arm once (default: until decided, from the experiment's number on)")
@@ -174,10 +176,16 @@ func (f runFlags) runAndReport(c *cobra.Command, plan lab.Plan, commandLine stri
 // openService reads the service file, if there is one.
 func (f *runFlags) openService() error {
 	if f.service == "" {
-		if f.Call != "" {
+		switch {
+		case f.Call != "":
 			return fmt.Errorf("--call %s is a call of a service file: add --service FILE", f.Call)
+		case len(f.Mix) > 0:
+			return errors.New("--mix has calls of a service file: add --service FILE")
 		}
 		return nil
+	}
+	if f.Call != "" && len(f.Mix) > 0 {
+		return errors.New("--call makes one call and --mix several: use one of them")
 	}
 	text, err := os.ReadFile(f.service)
 	if err != nil {

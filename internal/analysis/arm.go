@@ -67,7 +67,7 @@ func mergeTrials(arm *result.Arm) error {
 			arm.Limited = t.Limited
 		}
 	}
-	var errs [6]error
+	var errs [7]error
 	m.Latency, errs[0] = result.Merge(latency)
 	m.Service, errs[1] = result.Merge(service)
 	m.Lateness, errs[2] = result.Merge(lateness)
@@ -83,6 +83,7 @@ func mergeTrials(arm *result.Arm) error {
 		m.AnsweredLateness = new(result.Histogram)
 		*m.AnsweredLateness, errs[5] = result.Merge(answeredLateness)
 	}
+	m.ByName, errs[6] = mergeNamed(arm.Trials)
 	m.Balance = balance(counts)
 	m.ElapsedMS = verdict.Median(elapsed)
 	if m.Calls > 0 {

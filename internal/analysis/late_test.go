@@ -22,7 +22,7 @@ func openTrial(t interface{ Fatal(...any) }, round int, calls []measure.Call, dr
 		recorder.Record(call)
 	}
 	for range dropped {
-		recorder.Drop(0)
+		recorder.Drop(0, "")
 	}
 	seen, err := recorder.Measurement()
 	if err != nil {

@@ -46,7 +46,7 @@ type CallerRecord struct {
 // its load.
 func (r Record) Summarize(trial result.Trial) result.Trial {
 	seen := r.Merged
-	var errs [7]error
+	var errs [8]error
 	trial.Calls, trial.Dropped, trial.Late = seen.Calls, seen.Dropped, seen.Late
 	trial.Errors, trial.Samples = seen.Errors, seen.Samples
 	trial.Latency, errs[0] = result.FromEncoded(seen.Latency)
@@ -62,6 +62,7 @@ func (r Record) Summarize(trial result.Trial) result.Trial {
 	}
 	trial.Callers, errs[4] = r.callers()
 	errs[5] = trial.CountLost(r.Config.Caller.Timeout, 0)
+	trial.ByName, errs[7] = namedCalls(seen.ByName, r.Config.Caller.Timeout, trial.Lateness)
 	if err := errors.Join(errs[:]...); err != nil {
 		trial.Failed = err.Error()
 	}

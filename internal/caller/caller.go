@@ -40,12 +40,12 @@ type Job struct {
 	Timeout  time.Duration `json:"timeout"` // deadline of a call, counted from sending
 	Late     time.Duration `json:"late"`    // a response that follows the due time by more counts as late; 0: [measure.DefaultLateAfter]
 	Workload workload.Spec `json:"workload"`
-	// Service is the call of a user's service; nil: calls of the workload.
-	Service  *service.Spec `json:"service,omitempty"`
-	REST     bool          `json:"rest,omitempty"` // calls are JSON POST requests, not gRPC
-	Hedge    *Hedge        `json:"hedge,omitempty"`
-	Stream   *Stream       `json:"stream,omitempty"`
-	Compress bool          `json:"compress,omitempty"` // with gzip
+	// Calls are the calls of a user's service, a mix if there are several; empty: calls of the workload.
+	Calls    []service.Spec `json:"calls,omitempty"`
+	REST     bool           `json:"rest,omitempty"` // calls are JSON POST requests, not gRPC
+	Hedge    *Hedge         `json:"hedge,omitempty"`
+	Stream   *Stream        `json:"stream,omitempty"`
+	Compress bool           `json:"compress,omitempty"` // with gzip
 	// Iterations is how many calls a gateway makes for one request; 0: no gateway.
 	Iterations int `json:"iterations,omitempty"`
 	// Calculator says how the calculator is called; nil: another workload.

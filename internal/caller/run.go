@@ -43,6 +43,16 @@ func Run(ctx context.Context, plan pace.Pace, signal measure.StartSignal, late t
 	return runSync(ctx, plan, signal, late, makeCall, ended)
 }
 
+// RunNamed is [Run] for a load of several calls. name returns the name of call n.
+func RunNamed(ctx context.Context, plan pace.Pace, signal measure.StartSignal, late time.Duration, name func(n uint64) string, do CallFunc) (*measure.Recorder, time.Time) {
+	makeCall := func(ctx context.Context, n uint64) measure.Call {
+		call := do(ctx, n).call()
+		call.Name = name(n)
+		return call
+	}
+	return (&generator{ctx: ctx, pace: plan, makeCall: makeCall, nameOf: name}).run(signal, late)
+}
+
 // RunBatches is [Run] for requests that make several calls.
 func RunBatches(ctx context.Context, plan pace.Pace, signal measure.StartSignal, late time.Duration, do BatchFunc) (*measure.Recorder, time.Time) {
 	makeCall := func(ctx context.Context, n uint64) (call measure.Call) {
@@ -102,6 +112,7 @@ type generator struct {
 	makeCall  func(context.Context, uint64) measure.Call              // returns all but Due and Done; Sent counts from its start
 	startCall func(context.Context, uint64) (end func() measure.Call) // asynchronous alternative to makeCall; nil: makeCall is used
 	ended     func(measure.Call)
+	nameOf    func(n uint64) string // of calls that are dropped; nil: they have no names
 	shards    *measure.Shards
 	start     time.Time
 	pending   sync.WaitGroup // asynchronous calls whose response is outstanding
@@ -126,7 +137,11 @@ func (g *generator) runOpen() {
 				<-room
 			})
 		default:
-			g.shards.Drop(n, due)
+			name := ""
+			if g.nameOf != nil {
+				name = g.nameOf(n)
+			}
+			g.shards.Drop(n, due, name)
 		}
 	}
 }

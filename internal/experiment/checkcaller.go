@@ -17,8 +17,10 @@ func (d *document) checkCaller(config Config, place func(...string) position, wr
 		return
 	}
 	speaks := words.protocols(server.Language + "/" + cmp.Or(server.Model, first(models)))[0]
-	if config.Service != "" {
-		speaks = d.protocolOf(config)
+	call := ""
+	if shares := config.Workload.Shares(); config.Service != "" && len(shares) > 0 {
+		call = shares[0].Call
+		speaks = d.protocolOf(config.Service, call)
 	}
 	asks := words.protocols(who.Kind)[0]
 	if slices.Contains(words.protocols(who.Kind), speaks) {
@@ -37,7 +39,7 @@ func (d *document) checkCaller(config Config, place func(...string) position, wr
 		wrong.add(place("caller", "kind"), "the caller %s needs a gateway or a REST server: set gateway or server.model", http)
 	case speaks != asks && config.Service != "":
 		wrong.add(place("caller", "kind"), "call %s of the service %s is %s, but the caller %s speaks %s: set caller.kind to %s",
-			config.Workload.Call, config.Service, protocolName(speaks), who.Kind, protocolName(asks), joinOr(words.callersSpeaking(speaks)))
+			call, config.Service, protocolName(speaks), who.Kind, protocolName(asks), joinOr(words.callersSpeaking(speaks)))
 	case speaks != asks:
 		wrong.add(place("server", "model"), "a server of model %s speaks %s, but its caller speaks %s: set caller.kind to %s",
 			cmp.Or(server.Model, first(models)), protocolName(speaks), protocolName(asks), joinOr(words.callersSpeaking(speaks)))

@@ -122,8 +122,10 @@ func (d *document) checkArmService(e *Experiment, c Config, n *node, wrong *prob
 				wrong.add(d.root.get("events").values[i].get("roll_to").at, "roll_to is of a service: set service, or use roll: true")
 			}
 		}
-		if c.Workload.Call != "" {
-			wrong.add(place("workload", "call"), "workload.call names a call of a service: set service too")
+		for field, set := range map[string]bool{"call": c.Workload.Call != "", "mix": c.Workload.Mix != nil} {
+			if set {
+				wrong.add(place("workload", field), "workload.%s names %s of a service: set service too", field, map[string]string{"call": "a call", "mix": "calls"}[field])
+			}
 		}
 		return
 	}
@@ -136,13 +138,18 @@ func (d *document) checkArmService(e *Experiment, c Config, n *node, wrong *prob
 		wrong.add(place("service"), "no service %q in services%s", c.Service, suggest.DidYouMean(c.Service, names))
 		return
 	}
-	if c.Workload.Call == "" {
+	if c.Workload.Call == "" && c.Workload.Mix == nil {
 		wrong.add(place("workload"), "the service %s has methods of its own: set workload to call: %s", c.Service, callNames(e.Services[i].ServiceBody)[0])
 		return
 	}
-	if calls := callNames(e.Services[i].ServiceBody); !slices.Contains(calls, c.Workload.Call) {
+	calls := callNames(e.Services[i].ServiceBody)
+	if c.Workload.Call != "" && !slices.Contains(calls, c.Workload.Call) {
 		wrong.add(place("workload", "call"), "the service %s has no call %q%s", c.Service, c.Workload.Call, suggest.DidYouMean(c.Workload.Call, calls))
 	}
+	if c.Workload.Mix != nil {
+		c.Workload.Mix.check(c.Service, calls, func(call string) position { return place("workload", "mix", call) }, wrong)
+	}
+	d.checkProtocols(c, place("workload"), wrong)
 	if able := d.grammar.vocabulary.callersWith("service"); !slices.Contains(able, c.Caller.Kind) {
 		wrong.add(place("caller", "kind"), "the caller %s calls rpclab's own servers only: use the caller %s", c.Caller.Kind, joinOr(able))
 	}
@@ -203,10 +210,20 @@ func (d *document) checkVersion(e *Experiment, s Service, to string, at position
 	}
 }
 
-// protocolOf returns the protocol of the call that an arm makes of its service.
-func (d *document) protocolOf(c Config) string {
-	call := d.root.get("services").get(c.Service).get("calls").get(c.Workload.Call)
-	if call.get("http") != nil {
+// checkProtocols checks that all calls of an arm have the same protocol.
+func (d *document) checkProtocols(c Config, at position, wrong *problems) {
+	all := c.Workload.Shares()
+	for _, other := range all[min(1, len(all)):] {
+		if a, b := d.protocolOf(c.Service, all[0].Call), d.protocolOf(c.Service, other.Call); a != b {
+			wrong.add(at, "call %s of the service %s is %s, and call %s is %s: one arm has one client, so use calls of one protocol", all[0].Call, c.Service, protocolName(a), other.Call, protocolName(b))
+			return
+		}
+	}
+}
+
+// protocolOf returns the protocol of a call of a service.
+func (d *document) protocolOf(service, call string) string {
+	if d.root.get("services").get(service).get("calls").get(call).get("http") != nil {
 		return rest
 	}
 	return grpc

@@ -2,6 +2,8 @@ package experiment
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -29,6 +31,7 @@ type Workload struct {
 	Orders    *Orders    `yaml:"orders" doc:"OrderService/PlaceOrder, which responds after a random delay" alternative:"true"`
 	Calculate *Calculate `yaml:"calculate" doc:"CalculatorService, with the same calculation in every call" alternative:"true"`
 	Call      string     `yaml:"call" doc:"a call of the arm's service, by its name" alternative:"true"`
+	Mix       Mix        `yaml:"mix" doc:"several calls of the arm's service, each with its share, such as {get: 80%, list: 20%}, or with its weight" alternative:"true"`
 }
 
 // Greet calls Greeter.
@@ -144,6 +147,25 @@ type Hedge struct {
 type Stream struct {
 	Pipelined bool          `yaml:"pipelined" doc:"send all messages on one stream without waiting for responses"`
 	Renew     time.Duration `yaml:"renew" doc:"age at which the caller closes a stream, between two messages, and opens another (default: never)" max:"1h"`
+}
+
+// CallShare is one call of a workload on a service.
+type CallShare struct {
+	Call   string
+	Weight uint64 // among all calls of the workload
+}
+
+// Shares are the calls of a service that a workload makes, in the order of their names; none: the workload is one
+// of rpclab's own servers.
+func (w Workload) Shares() (all []CallShare) {
+	if w.Call != "" {
+		return []CallShare{{w.Call, 1}}
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.Mix)) {
+		weight, _, _ := parseShare(w.Mix[name]) // check reports errors
+		all = append(all, CallShare{name, weight})
+	}
+	return all
 }
 
 // CallerCount is how many processes share the load, at least 1.

@@ -22,9 +22,10 @@ type Options struct {
 	// Pilot makes the loads of a --quick run still shorter: just enough to show the noise of the picked arms.
 	Pilot bool
 	// Service is what all arms call in place of rpclab's own servers; nil: as the document says. Call is
-	// the name of the call; empty: the first of the service.
+	// the name of the call, and Mix the shares of several; both empty: the first of the service.
 	Service *ServiceDocument
 	Call    string
+	Mix     map[string]string
 	// Scale multiplies the load of the published study, which the scale block of the document
 	// defines; 0: the load in the document.
 	Scale float64
@@ -42,6 +43,9 @@ func (o Options) Command(experiment string) string {
 	}
 	if o.Call != "" {
 		words = append(words, "--call", quoted(o.Call))
+	}
+	if len(o.Mix) > 0 {
+		words = append(words, "--mix", quoted(Mix(o.Mix).String()))
 	}
 	if len(o.Arms) > 0 {
 		words = append(words, "--arms", quoted(strings.Join(o.Arms, ",")))

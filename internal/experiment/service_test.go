@@ -95,7 +95,7 @@ func TestABuiltInExperimentRunsOnAService(t *testing.T) {
 		}
 		for _, trial := range p.Trials {
 			c := trial.Config
-			if c.Service != "orders" || c.Workload != (Workload{Call: "get"}) || c.Server.Replicas != 2 {
+			if c.Service != "orders" || c.Workload.Call != "get" || c.Server.Replicas != 2 {
 				t.Fatalf("arm %s calls %q, %+v, with %d backends; want call get of orders with its 2 backends", trial.Arm, c.Service, c.Workload, c.Server.Replicas)
 			}
 		}

@@ -42,9 +42,9 @@ func readService(d ServiceDocument, vocabulary Vocabulary) (read ServiceFile, ro
 	return read, root, wrong.err()
 }
 
-// useService makes all arms call one service in place of rpclab's own servers. call is the name of the
-// call; empty: the first one. picked are the arms that will run; none: all.
-func (d *document) useService(service ServiceDocument, call string, picked []string) error {
+// useService makes all arms call one service in place of rpclab's own servers. workload has the name of a call, or
+// several; neither: the first one. picked are the arms that will run; none: all.
+func (d *document) useService(service ServiceDocument, workload Workload, picked []string) error {
 	read, root, err := readService(service, d.grammar.vocabulary)
 	if err != nil {
 		return err
@@ -56,11 +56,17 @@ func (d *document) useService(service ServiceDocument, call string, picked []str
 	text := func(value string) *node { return &node{at: source, value: value, text: value} }
 	var wrong problems
 	names := callNames(read.ServiceBody)
-	if call == "" {
-		call = names[0]
-	} else if !slices.Contains(names, call) {
-		wrong.add(position{file: "--call " + call}, "%s has no call %q%s", service.File, call, suggest.DidYouMean(call, names))
-		return wrong.err()
+	if workload.Call == "" && len(workload.Mix) == 0 {
+		workload.Call = names[0]
+	}
+	if workload.Call != "" && !slices.Contains(names, workload.Call) {
+		wrong.add(position{file: "--call " + workload.Call}, "%s has no call %q%s", service.File, workload.Call, suggest.DidYouMean(workload.Call, names))
+	}
+	if len(workload.Mix) > 0 {
+		workload.Mix.check(read.Name, names, func(string) position { return position{file: "--mix " + workload.Mix.String()} }, &wrong)
+	}
+	if err := wrong.err(); err != nil {
+		return err
 	}
 	if len(picked) > 0 {
 		d.removeArms(func(arm string) bool { return !slices.Contains(picked, arm) })
@@ -79,11 +85,19 @@ func (d *document) useService(service ServiceDocument, call string, picked []str
 		}
 	}
 	d.forgetStudy()
-	if i := slices.Index(names, call); read.Calls[i].HTTP != "" {
+	if i := slices.Index(names, workload.Shares()[0].Call); read.Calls[i].HTTP != "" {
 		d.setEverywhere([]string{"caller", "kind"}, text("http"))
 	}
 	d.setEverywhere([]string{"service"}, text(read.Name))
-	d.setEverywhere([]string{"workload", "call"}, text(call))
+	if len(workload.Mix) == 0 {
+		d.setEverywhere([]string{"workload", "call"}, text(workload.Call))
+		return nil
+	}
+	mix := &node{at: source, kind: mapping}
+	for _, share := range workload.Shares() {
+		mix = mix.with(share.Call, text(workload.Mix[share.Call]))
+	}
+	d.setEverywhere([]string{"workload", "mix"}, mix)
 	return nil
 }
 

@@ -59,11 +59,12 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 		return failedTrial(ctx, measured, err)
 	}
 	unknown, ownNames := false, false
-	if s := l.trial.job.Service; s != nil {
-		nameBackends(shares, s.Identity, endpoints.stop())
+	if calls := l.trial.job.Calls; len(calls) > 0 {
+		identity := calls[0].Identity // that of all calls of a service
+		nameBackends(shares, identity, endpoints.stop())
 		ownNames = !namesEndpoints(shares, endpoints.stop())
 		if unknown = !knowsBackends(shares); unknown {
-			measured.Unknown = unknownBackends(s.Identity)
+			measured.Unknown = unknownBackends(identity)
 		}
 	}
 	merged, err := measure.Merge(shares)

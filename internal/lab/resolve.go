@@ -116,7 +116,7 @@ func resolveTrial(planned experiment.Trial, services []experiment.Service) (t tr
 		if t.versions, err = versions(services, t.Events, t.server); err != nil {
 			return t, err
 		}
-		if t.job.Service, err = serviceCall(*s, c.Workload.Call, t.job.Timeout); err != nil {
+		if t.job.Calls, err = serviceCalls(*s, c.Workload, t.job.Timeout); err != nil {
 			return t, fmt.Errorf("service %s: %w", s.Name, err)
 		}
 	}

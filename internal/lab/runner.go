@@ -114,11 +114,16 @@ func (c *trialRunner) release() error {
 	return err
 }
 
-// describe completes the call of a user's service. In a cluster the callers do that, because this machine
+// describe completes the calls of a user's service. In a cluster the callers do that, because this machine
 // may not reach the servers.
 func (c *trialRunner) describe(ctx context.Context, t trial, servers cluster.Deployment) error {
-	if c.builder.remote || t.job.Service == nil {
+	if c.builder.remote || len(t.job.Calls) == 0 {
 		return nil
 	}
-	return c.described.complete(ctx, t.job.Service, servers)
+	for i := range t.job.Calls {
+		if err := c.described.complete(ctx, &t.job.Calls[i], servers); err != nil {
+			return err
+		}
+	}
+	return nil
 }

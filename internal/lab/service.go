@@ -80,8 +80,20 @@ func onlyHTTP(s experiment.Service) bool {
 	return !slices.ContainsFunc(s.Calls, func(c experiment.ServiceCall) bool { return c.HTTP == "" })
 }
 
-// serviceCall returns the call that a trial makes of a service, and checks it as far as it can be checked
-// before a server runs.
+// serviceCalls returns the calls that a trial makes of a service.
+func serviceCalls(s experiment.Service, w experiment.Workload, timeout time.Duration) (all []service.Spec, err error) {
+	for _, share := range w.Shares() {
+		spec, err := serviceCall(s, share.Call, timeout)
+		if err != nil {
+			return nil, err
+		}
+		spec.Weight = share.Weight
+		all = append(all, *spec)
+	}
+	return all, nil
+}
+
+// serviceCall returns one call of a service, and checks it as far as it can be checked before a server runs.
 func serviceCall(s experiment.Service, name string, timeout time.Duration) (*service.Spec, error) {
 	i := slices.IndexFunc(s.Calls, func(c experiment.ServiceCall) bool { return c.Name == name })
 	if i < 0 {

@@ -25,6 +25,7 @@ type Call struct {
 	Backends map[string]uint64
 	Code     string // [OK] or an error
 	Message  string // of the error
+	Name     string // of the call, in a load of several calls; "": the load has one
 }
 
 // Measurement is what one caller measured in one trial. Processes exchange it as JSON.
@@ -56,6 +57,8 @@ type Measurement struct {
 	AnsweredLateness string `json:"answered_lateness"`
 	// Answers holds the response times of single messages on streams; empty: no call was a stream.
 	Answers string `json:"answers,omitempty"`
+	// ByName are the calls by their names; nil: the load has one call.
+	ByName map[string]NamedCalls `json:"by_name,omitempty"`
 	// Series holds the latencies by the second in which calls were due.
 	Series LatencySeries `json:"series,omitempty"`
 	// Backends counts the answered calls; FirstResponse is the time of each backend's first response.

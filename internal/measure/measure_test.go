@@ -134,7 +134,7 @@ func TestConcurrentGoroutinesLoseNoCalls(t *testing.T) {
 		done.Go(func() {
 			for n := range 1000 {
 				shards.Record(worker, good("b", 0, 0, time.Duration(n)*ms))
-				shards.Drop(worker, time.Duration(n)*ms)
+				shards.Drop(worker, time.Duration(n)*ms, "")
 			}
 		})
 	}

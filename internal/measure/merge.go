@@ -2,6 +2,7 @@ package measure
 
 import (
 	"cmp"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -52,7 +53,9 @@ func Merge(all []Measurement) (Measurement, error) {
 		merged.Timeline.add(part.Timeline, int((after+TimelineInterval/2)/TimelineInterval))
 	}
 	merged.ResolverUpdates = commonUpdates(all)
-	return merged, merged.mergeHistograms(all)
+	var err error
+	merged.ByName, err = mergeByName(all)
+	return merged, errors.Join(err, merged.mergeHistograms(all))
 }
 
 func (m *Measurement) mergeHistograms(all []Measurement) (err error) {
@@ -83,6 +86,37 @@ func (m *Measurement) mergeHistograms(all []Measurement) (err error) {
 	return nil
 }
 
+// mergeByName merges the calls of several measurements by their names.
+func mergeByName(all []Measurement) (map[string]NamedCalls, error) {
+	var merged map[string]NamedCalls
+	latencies := map[string][]string{}
+	for _, m := range all {
+		for name, c := range m.ByName {
+			if merged == nil {
+				merged = map[string]NamedCalls{}
+			}
+			sum, known := merged[name]
+			if !known {
+				sum.Errors = map[string]uint64{}
+			}
+			sum.Calls, sum.Dropped = sum.Calls+c.Calls, sum.Dropped+c.Dropped
+			addCounts(sum.Errors, c.Errors)
+			merged[name], latencies[name] = sum, append(latencies[name], c.Latency)
+		}
+	}
+	for name, c := range merged {
+		latency, err := MergeHistograms(latencies[name])
+		if err != nil {
+			return nil, err
+		}
+		if c.Latency, err = encode(latency); err != nil {
+			return nil, err
+		}
+		merged[name] = c
+	}
+	return merged, nil
+}
+
 // add adds a timeline that started a number of intervals later.
 func (t *Timeline) add(other Timeline, later int) {
 	lines := func(into, from map[string][]uint64) {
@@ -105,12 +139,6 @@ func shifted(line []uint64, later int) []uint64 {
 		return line
 	}
 	return slices.Concat(make([]uint64, later), line)
-}
-
-func addCounts(into, from map[string]uint64) {
-	for name, n := range from {
-		into[name] += n
-	}
 }
 
 // commonUpdates returns the sets of addresses that all callers had at the same time, with the time at

@@ -52,8 +52,8 @@ func TestMergedMeasurementsEqualThoseOfOneCallerWithAllCalls(t *testing.T) {
 				own.Record(call)
 				whole.Record(call)
 			}
-			own.Drop(ms)
-			whole.Drop(ms)
+			own.Drop(ms, "")
+			whole.Drop(ms, "")
 			measurement, err := own.Measurement()
 			if err != nil {
 				t.Fatal(err)

@@ -15,6 +15,7 @@ type Recorder struct {
 	failedLateness             *hdr.Histogram // nil: no call failed
 	answers                    *hdr.Histogram // nil: no call was a stream
 	series                     LatencySeries
+	byName                     namedCalls // nil: calls have no names
 	calls, dropped, late       uint64
 	waited                     uint64
 	lateAfter                  time.Duration       // the latency above which a call is late
@@ -59,6 +60,9 @@ func (r *Recorder) CountWindow(window time.Duration) { r.window = window }
 // Record records a call that has ended.
 func (r *Recorder) Record(call Call) {
 	r.keepFirst(call.Due, call.Sent-call.Due)
+	if call.Name != "" {
+		r.byName.get(call.Name).record(call.Done-call.Due, call.Code, call.Code == OK)
+	}
 	r.calls++
 	r.last = max(r.last, call.Done)
 	if call.Waited {
@@ -124,8 +128,12 @@ func (r *Recorder) RecordResponse(took time.Duration) {
 	addTo(&r.answers, took)
 }
 
-// Drop records a call that was due but not sent, because too many calls were in flight.
-func (r *Recorder) Drop(due time.Duration) {
+// Drop records a call that was due but not sent, because too many calls were in flight. name is that of a
+// [Call].
+func (r *Recorder) Drop(due time.Duration, name string) {
+	if name != "" {
+		r.byName.get(name).dropped++
+	}
 	r.dropped++
 	count(&r.lost, due, 1)
 }
@@ -142,6 +150,9 @@ func (r *Recorder) Merge(other *Recorder) {
 	r.series.merge(other.series, 0)
 	mergeInto(&r.failedLateness, other.failedLateness)
 	mergeInto(&r.answers, other.answers)
+	for name, theirs := range other.byName {
+		r.byName.get(name).merge(theirs)
+	}
 	if other.calls > 0 {
 		r.keepFirst(other.firstDue, other.firstLateness)
 	}
@@ -195,7 +206,7 @@ func (r *Recorder) Measurement() (Measurement, error) {
 		measurement.Backends[id], measurement.FirstResponse[id] = b.calls, b.first
 		measurement.Timeline.Backends[id], measurement.Timeline.Due[id] = b.timeline, b.due
 	}
-	var errs [5]error
+	var errs [6]error
 	measurement.Latency, errs[0] = encode(Pack(r.latency))
 	measurement.Service, errs[1] = encode(Pack(r.service))
 	measurement.AnsweredLateness, errs[2] = encode(Pack(r.lateness))
@@ -206,6 +217,7 @@ func (r *Recorder) Measurement() (Measurement, error) {
 	if r.answers != nil {
 		measurement.Answers, errs[4] = encode(Pack(r.answers))
 	}
+	measurement.ByName, errs[5] = r.byName.measured()
 	return measurement, errors.Join(errs[:]...)
 }
 
@@ -282,11 +294,11 @@ func (s *Shards) RecordResponse(key uint64, took time.Duration) {
 }
 
 // Drop records a call that was due but not sent in the shard of key.
-func (s *Shards) Drop(key uint64, due time.Duration) {
+func (s *Shards) Drop(key uint64, due time.Duration, name string) {
 	shard := &s.shards[key%uint64(len(s.shards))]
 	shard.Lock()
 	defer shard.Unlock()
-	shard.Drop(due)
+	shard.Drop(due, name)
 }
 
 // Merged returns a recorder with what all shards have recorded.

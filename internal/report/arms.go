@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"rpclab/internal/result"
@@ -161,6 +162,16 @@ func ratiosByKey(d result.Document) map[ratioKey]result.Verdict {
 		if _, known := all[key]; !known && v.Ratio > 0 {
 			all[key] = v
 		}
+	}
+	return all
+}
+
+// callsOf returns the calls of an arm by their names as arms with these calls alone; nil: the arm makes one call.
+func callsOf(a result.Arm) (all []result.Arm) {
+	for _, name := range slices.Sorted(maps.Keys(a.ByName)) {
+		c := a.ByName[name]
+		all = append(all, result.Arm{Name: a.Name + " · " + name, Cell: a.Cell, Config: a.Config,
+			Measures: result.Measures{Calls: c.Due - c.Dropped, Errors: c.Errors, Dropped: c.Dropped, Latency: c.Latency}})
 	}
 	return all
 }

@@ -22,7 +22,9 @@ func resultTables(p *page, d result.Document) {
 		}
 		t := table{columns: resultColumns}
 		for _, arm := range in.All {
-			t.rows = append(t.rows, resultRow(d, arm))
+			for _, each := range append([]result.Arm{arm}, callsOf(arm)...) {
+				t.rows = append(t.rows, resultRow(d, each))
+			}
 		}
 		p.grid(t)
 		publishedNotes(p, d, in.All, "")
@@ -134,8 +136,10 @@ func resultsInOneTable(p *page, d result.Document) {
 			where = cellName(in.Cell)
 		}
 		for _, arm := range in.All {
-			row := resultRow(d, arm)
-			t.rows = append(t.rows, append([]string{row[0], where}, row[1:]...))
+			for _, each := range append([]result.Arm{arm}, callsOf(arm)...) {
+				row := resultRow(d, each)
+				t.rows = append(t.rows, append([]string{row[0], where}, row[1:]...))
+			}
 		}
 	}
 	p.grid(t)

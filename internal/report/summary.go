@@ -75,6 +75,9 @@ func verdictTable(p *page, d result.Document, most int) {
 		}
 		text, sure := differenceInWords(d, arm, metric, verdicts[arm])
 		rows, decided = append(rows, append(row, text)), append(decided, sure)
+		for _, call := range callRows(arms[arm], shown) {
+			rows, decided = append(rows, append(call, "")), append(decided, false)
+		}
 	}
 	if !slices.ContainsFunc(rows, func(row []string) bool { return !slices.Contains([]string{"", "baseline", noVerdict}, row[len(row)-1]) }) {
 		for _, row := range rows {
@@ -86,6 +89,30 @@ func verdictTable(p *page, d result.Document, most int) {
 	if hidden := len(rows) - len(t.rows); hidden > 0 {
 		p.note(fmt.Sprintf("%s not shown.", plural(hidden, "more arm")))
 	}
+}
+
+// callRows has a row for each call of an arm that makes several, with its latency over all cells.
+func callRows(arms []result.Arm, shown []string) (rows [][]string) {
+	byName := map[string][]result.Arm{}
+	var names distinct
+	for _, arm := range arms {
+		for _, call := range callsOf(arm) {
+			names.add(call.Name)
+			byName[call.Name] = append(byName[call.Name], call)
+		}
+	}
+	for _, name := range names.list {
+		row := []string{clean(name)}
+		for _, figure := range shown {
+			text := ""
+			if isLatency(figure) {
+				text = overCells(byName[name], figure, comparativeOf(figure).show)
+			}
+			row = append(row, text)
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }
 
 // firstOf are at most so many rows, in their order: the decided ones first, then the first others.

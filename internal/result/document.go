@@ -115,6 +115,18 @@ type Measures struct {
 	Resources Resources         `json:"resources"`
 	// Samples is the first error message for each error code.
 	Samples map[string]string `json:"error_samples,omitempty"`
+	// ByName are the calls of a user's service by their names; empty: the arm makes one call.
+	ByName map[string]NamedCalls `json:"calls_by_name,omitempty"`
+}
+
+// NamedCalls are the calls of one name.
+type NamedCalls struct {
+	Due      uint64            `json:"due"`
+	Answered uint64            `json:"answered"` // with success
+	Errors   map[string]uint64 `json:"errors"`   // failed calls by code
+	Dropped  uint64            `json:"dropped,omitempty"`
+	// Latency is of all calls that were due, as that of [Measures].
+	Latency Histogram `json:"latency_ms"`
 }
 
 // Window is the time from the start of a load in which its calls were due.

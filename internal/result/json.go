@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 )
 
@@ -105,6 +106,11 @@ func (t Trial) filled() Trial {
 func (m Measures) filled() Measures {
 	m.Errors = object(m.Errors)
 	m.Backends = object(m.Backends)
+	m.ByName = maps.Clone(m.ByName)
+	for name, calls := range m.ByName {
+		calls.Errors = object(calls.Errors)
+		m.ByName[name] = calls
+	}
 	return m
 }
 

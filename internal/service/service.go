@@ -43,7 +43,8 @@ type Spec struct {
 	Authority string            `json:"authority,omitempty"` // empty: that of the target
 	TLS       *TLS              `json:"tls,omitempty"`       // nil: clear text
 	Identity  Identity          `json:"identity"`
-	Stream    stream.Options    `json:"stream"` // of a streaming method
+	Stream    stream.Options    `json:"stream"`           // of a streaming method
+	Weight    uint64            `json:"weight,omitempty"` // of the call in a [Mix]; 0: 1
 }
 
 // Identity says where a response names the backend that sent it. The zero value is its address.

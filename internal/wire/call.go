@@ -63,11 +63,16 @@ func (c *core) prepareMessage(call *call) (err error) {
 		worker = call.index
 	}
 	requestHead := c.requestHead
+	kind := 0
+	if c.requests != nil {
+		kind = c.call.Mix.KindOf(call.number)
+		call.stream.Request = c.requests[kind]
+	}
 	if c.call.AppendMetadata != nil {
 		if c.fields, err = c.call.AppendMetadata(call.number, worker, c.fields[:0]); err != nil {
 			return fmt.Errorf("create the metadata: %w", err)
 		}
-		if call.stream.Request, requestHead, err = c.head(c.fields); err != nil {
+		if call.stream.Request, requestHead, err = c.head(kind, c.fields); err != nil {
 			return fmt.Errorf("create the metadata: %w", err)
 		}
 	}
@@ -84,9 +89,12 @@ func (c *core) prepareMessage(call *call) (err error) {
 	return nil
 }
 
-// head returns what precedes a message: a header block, or the head of an HTTP/1.1 request.
-func (c *core) head(more []h2.Field) (request *h2.Request, head []byte, err error) {
+// head returns what precedes a message of a kind of calls: a header block, or the head of an HTTP/1.1 request.
+func (c *core) head(kind int, more []h2.Field) (request *h2.Request, head []byte, err error) {
 	call := c.call
+	if mix := call.Mix; mix != nil {
+		call.Method, call.Metadata = mix.Kinds[kind].Method, slices.Concat(call.Metadata, mix.Kinds[kind].Metadata)
+	}
 	if len(more) > 0 {
 		call.Metadata = slices.Concat(call.Metadata, more)
 	}

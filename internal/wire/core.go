@@ -21,9 +21,10 @@ type core struct {
 	call        Call
 	scheme      string
 	authority   string
-	request     *h2.Request // of every call without AppendMetadata
-	requestHead []byte      // the same of a request by HTTP/1.1
-	payload     []byte      // of every call without AppendMessage
+	request     *h2.Request   // of every call without AppendMetadata
+	requests    []*h2.Request // the same by the kind of a call; nil: there is no mix
+	requestHead []byte        // the same of a request by HTTP/1.1
+	payload     []byte        // of every call without AppendMessage
 	scratch     []byte
 	fields      []h2.Field
 	compressor  compressor

@@ -75,7 +75,7 @@ func (r *load) open() {
 	for i, end := 1, core.now+longestStart; !r.over && r.start+r.nextDue <= core.now && core.now < end; i++ {
 		if r.shared.inFlight.Add(1) > int64(r.pace.InFlight()) {
 			r.shared.inFlight.Add(-1)
-			r.recorder.Drop(r.nextDue)
+			r.recorder.Drop(r.nextDue, core.nameOf(r.nextCall))
 		} else {
 			core.startCall(r.nextCall, -1, r.start+r.nextDue)
 		}

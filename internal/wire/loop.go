@@ -60,11 +60,21 @@ func (c *core) prepare() (err error) {
 		return errors.New("wire: the timeout is longer than 1000 hours")
 	case c.call.Session != nil && (c.call.AppendMetadata != nil || c.call.Gzip):
 		return errors.New("wire: a session has neither metadata of each call nor compression")
+	case c.call.Mix != nil && (c.call.Session != nil || c.call.Stream != nil || c.call.HTTP != nil):
+		return errors.New("wire: a mix is of unary calls of gRPC")
 	case c.call.HTTP != nil && c.call.Gzip:
 		return errors.New("wire: only the messages of gRPC are compressed")
 	}
-	if c.request, c.requestHead, err = c.head(nil); err != nil {
+	if c.request, c.requestHead, err = c.head(0, nil); err != nil {
 		return err
+	}
+	if mix := c.call.Mix; mix != nil {
+		c.requests = make([]*h2.Request, len(mix.Kinds))
+		for kind := range mix.Kinds {
+			if c.requests[kind], _, err = c.head(kind, nil); err != nil {
+				return err
+			}
+		}
 	}
 	switch {
 	case c.call.isHTTP1():

@@ -151,6 +151,14 @@ func (c *core) deadlineExceeded(call *call) h2.Status {
 	return h2.Status{Code: h2.DeadlineExceeded, Message: why}
 }
 
+// nameOf returns the name of call n; "": there is no mix.
+func (c *core) nameOf(n uint64) string {
+	if c.call.Mix == nil {
+		return ""
+	}
+	return c.call.Mix.Kinds[c.call.Mix.KindOf(n)].Name
+}
+
 // record records a call that has ended now: at the time of the read that brought its response.
 func (r *load) record(call *call, backend string, status h2.Status) {
 	done := r.core.now - r.start
@@ -161,6 +169,7 @@ func (r *load) record(call *call, backend string, status h2.Status) {
 	if status.Code != h2.OK {
 		ended.Code, ended.Message, ended.Backend = status.Name(), status.Message, ""
 	}
+	ended.Name = r.core.nameOf(call.number)
 	r.recorder.Record(ended)
 	if onEnd := r.core.call.OnEnd; onEnd != nil {
 		onEnd(ended)

@@ -93,6 +93,7 @@ type Call struct {
 	// message was sent: with PingPong the message before it, otherwise the first. Nil: calls are unary.
 	Stream    *stream.Stream
 	Session   *Session   // nil: each call has its own response
+	Mix       *Mix       // nil: all calls are of one kind
 	Authority string     // empty: the first address
 	Metadata  []h2.Field // names in lower case
 	Message   []byte     // the request
@@ -120,6 +121,20 @@ type Call struct {
 	// Backend is the key, in lower case, of the trailer or header field with the backend's
 	// identity.
 	Backend string
+}
+
+// Mix makes the calls of a load calls of several kinds, each of which has its own method and metadata. All other
+// functions of a [Call] find out from a call's number of which kind it is. Calls are unary calls of gRPC.
+type Mix struct {
+	KindOf func(n uint64) int
+	Kinds  []Kind
+}
+
+// Kind is one kind of calls.
+type Kind struct {
+	Name     string // in what is recorded
+	Method   string
+	Metadata []h2.Field // in addition to that of the [Call]
 }
 
 // CheckError is an error of a response that does not meet a condition of the user.

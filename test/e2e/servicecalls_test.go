@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,6 +21,7 @@ services:
       replicas: 2
     calls:
       greet: {method: rpclab.v1.Greeter/SayHello, data: "@names.csv", check: 'answer.message.contains("of the file")'}
+      no-greet: {method: rpclab.v1.Greeter/SayHello, data: {name: you}, check: 'answer.message == ""'}
       greetings: {method: rpclab.v1.Greeter/Greetings, data: {name: you}, stream: {requests: 3, ping_pong: true}, check: 'answer.message.contains("you")'}
       watch: {method: grpc.health.v1.Health/Watch, stream: {messages: 1}}
 defaults:
@@ -33,6 +36,8 @@ arms:
   greetings: {workload: {call: greetings}}
   greetings-wire: {workload: {call: greetings}, caller: {kind: wire}}
   watch: {workload: {call: watch}}
+  mixed: {workload: {mix: {greet: 75%, greetings: 25%}}}
+  mixed-wire: {workload: {mix: {greet: 3, no-greet: 1}}, caller: {kind: wire}}
 rounds: 1
 `
 
@@ -65,6 +70,44 @@ func TestArmsCallStreamsAndSendDataFiles(t *testing.T) {
 		}
 		if times, err := a.Messages.Decode(); err != nil || times.TotalCount() != responses {
 			t.Errorf("%s: %d responses, %v; want %d", name, times.TotalCount(), err, responses)
+		}
+	}
+}
+
+// TestAnArmMakesAMixOfCalls: the calls have their shares, and figures of their own.
+func TestAnArmMakesAMixOfCalls(t *testing.T) {
+	t.Parallel()
+	d, _ := document(t, writeOwnServer(t, "name\nfirst of the file\n"), "--no-wait", "--arms", "mixed,mixed-wire")
+	for name, failed := range map[string]uint64{"mixed": 0, "mixed-wire": 5} {
+		a := arm(t, d, name)
+		var due []uint64
+		for _, call := range slices.Sorted(maps.Keys(a.ByName)) {
+			due = append(due, a.ByName[call].Due)
+		}
+		if !slices.Equal(due, []uint64{15, 5}) || a.Failed() != failed || a.ByName["no-greet"].Errors["CHECK"] != failed || a.ByName["greet"].Latency.P99 <= 0 {
+			t.Errorf("%s: %v calls due, %+v, errors %v %v; want 15 and 5, of which %d fail", name, due, a.ByName, a.Errors, a.Samples, failed)
+		}
+	}
+}
+
+// TestAMixOnACommandLine runs a built-in experiment with two calls, and shows both.
+func TestAMixOnACommandLine(t *testing.T) {
+	t.Parallel()
+	file := stranger(t, "calls:\n", "calls:\n  bye: {method: rpclab.v1.Greeter/SayHello, data: {name: bye}}\n")
+	args := []string{"run", "channels", "--quick", "--rounds", "1", "--no-wait", "--no-store", "--arms", "shared", "--set", "load.burst=20", "--service", file}
+	s := rpclab(t, append(args, "--mix", "hello=80%,bye=20%")...)
+	if s.code != 0 || !strings.Contains(s.stdout, "shared · bye ") || !strings.Contains(s.stdout, "shared · hello ") {
+		t.Errorf("exit code %d\n%s%s\nwant a row for each call", s.code, s.stdout, s.stderr)
+	}
+	for mix, want := range map[string]string{
+		"hello=80%,by=20%":  `--mix by=20%,hello=80%: the service hello has no call "by"; did you mean "bye"?`,
+		"hello=80%,bye=10%": "the shares of workload.mix add up to 90 %, not 100 %",
+		"hello=80%,bye=1":   "workload.mix has percentages and weights: use one of them for all calls",
+		"hello=x,bye=1":     `workload.mix, call hello: "x" is not a share: use a percentage such as 80%, or a weight`,
+		"hello=1":           "workload.mix needs at least two calls: for one, set workload to call: NAME",
+	} {
+		if s := rpclab(t, append(args, "--mix", mix)...); s.code != 2 || !strings.Contains(s.stderr, want) {
+			t.Errorf("--mix %s: exit code %d, %s\nwant 2 and %s", mix, s.code, s.stderr, want)
 		}
 	}
 }

@@ -54,7 +54,7 @@ func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error)
 // newSession returns a session without channels.
 func newSession(job caller.Job, target caller.Target) (s *session, err error) {
 	s = &session{job: job, uri: target.URI, options: DialOptions(target)}
-	if job.Service == nil {
+	if len(job.Calls) == 0 {
 		s.attempt = s.invoke
 		s.calls, err = job.Workload.Unary()
 		return s, err
@@ -63,7 +63,7 @@ func newSession(job caller.Job, target caller.Target) (s *session, err error) {
 		return nil, err
 	}
 	s.attempt = s.service.invoke
-	s.options, err = serviceOptions(*job.Service, target)
+	s.options, err = serviceOptions(job.Calls[0], target)
 	return s, err
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"rpclab/internal/caller"
 	"rpclab/internal/measure"
+	"rpclab/internal/pace"
 	"rpclab/internal/service"
 	"rpclab/internal/service/method"
 	"rpclab/internal/service/raw"
@@ -76,41 +77,74 @@ func serviceOptions(spec service.Spec, target caller.Target) ([]grpc.DialOption,
 	return options, nil
 }
 
-// serviceCalls makes the calls of a service.
+// serviceCalls makes the calls of a service: one, or a mix.
 type serviceCalls struct {
+	mix   service.Mix
+	calls []*serviceCall
+	names []string
+}
+
+func openServiceCalls(job caller.Job, target caller.Target) (*serviceCalls, error) {
+	all := &serviceCalls{mix: service.NewMix(job.Calls)}
+	for _, spec := range job.Calls {
+		call, err := OpenCall(spec, target)
+		if err != nil {
+			return nil, err
+		}
+		if call.Stream != nil && job.Hedge != nil {
+			return nil, fmt.Errorf("caller.hedge sends unary calls again, and the call %s of a streaming method has several messages: leave it out", spec.Name)
+		}
+		all.calls, all.names = append(all.calls, &serviceCall{Call: call, timeout: job.Timeout}), append(all.names, spec.Name)
+	}
+	return all, nil
+}
+
+// run makes the calls of a load.
+func (s *serviceCalls) run(ctx context.Context, plan pace.Pace, signal measure.StartSignal, late time.Duration, do caller.CallFunc) (*measure.Recorder, time.Time) {
+	for _, call := range s.calls {
+		call.begin()
+	}
+	if len(s.calls) == 1 {
+		return caller.Run(ctx, plan, signal, late, do, nil)
+	}
+	return caller.RunNamed(ctx, plan, signal, late, func(n uint64) string {
+		i, _ := s.mix.Of(n)
+		return s.names[i]
+	}, do)
+}
+
+// end adds to the recorder of a load what its calls did not record themselves.
+func (s *serviceCalls) end(load *measure.Recorder) {
+	for _, call := range s.calls {
+		if call.streams != nil {
+			load.Merge(call.streams.Recorded())
+		}
+	}
+}
+
+// invoke makes call n of a load.
+func (s *serviceCalls) invoke(ctx context.Context, channel *grpc.ClientConn, n uint64) caller.Outcome {
+	i, number := s.mix.Of(n)
+	return s.calls[i].invoke(ctx, channel, number)
+}
+
+// serviceCall makes one of the calls of a service.
+type serviceCall struct {
 	*service.Call
 	timeout time.Duration // of a stream
 	streams *Streams      // of the load; nil: unary
 }
 
-func openServiceCalls(job caller.Job, target caller.Target) (*serviceCalls, error) {
-	call, err := OpenCall(*job.Service, target)
-	if err != nil || call.Stream == nil {
-		return &serviceCalls{Call: call}, err
-	}
-	if job.Hedge != nil {
-		return nil, fmt.Errorf("caller.hedge sends unary calls again, and the call %s of a streaming method has several messages: leave it out", job.Service.Name)
-	}
-	return &serviceCalls{Call: call, timeout: job.Timeout}, nil
-}
-
 // begin begins a load.
-func (s *serviceCalls) begin() {
+func (s *serviceCall) begin() {
 	s.StartLoad()
 	if s.Stream != nil {
 		s.streams = NewStreams(s.Stream, s.Path, s.timeout)
 	}
 }
 
-// end adds to the recorder of a load what its calls did not record themselves.
-func (s *serviceCalls) end(load *measure.Recorder) {
-	if s.streams != nil {
-		load.Merge(s.streams.Recorded())
-	}
-}
-
 // invoke makes call n, which is a whole stream if the method is streaming.
-func (s *serviceCalls) invoke(ctx context.Context, channel *grpc.ClientConn, n uint64) caller.Outcome {
+func (s *serviceCall) invoke(ctx context.Context, channel *grpc.ClientConn, n uint64) caller.Outcome {
 	request, err := s.Message(n)
 	if err != nil {
 		return caller.Outcome{Code: "INTERNAL", Message: "make the request: " + err.Error()}
@@ -142,7 +176,7 @@ func (s *serviceCalls) invoke(ctx context.Context, channel *grpc.ClientConn, n u
 	return caller.Outcome{Backend: cmp.Or(named, s.backend(from)), Code: measure.OK, Wait: wait}
 }
 
-func (s *serviceCalls) unary(ctx context.Context, channel *grpc.ClientConn, request []byte, judge func([]byte) error) (from Answered, wait time.Duration, err error) {
+func (s *serviceCall) unary(ctx context.Context, channel *grpc.ClientConn, request []byte, judge func([]byte) error) (from Answered, wait time.Duration, err error) {
 	response := raw.Response{Decode: judge}
 	from.Peer = new(peer.Peer)
 	wait, err = Invoke(ctx, channel, raw.Codec{}, s.Path, request, &response, grpc.Header(&from.Header), grpc.Trailer(&from.Trailer), grpc.Peer(from.Peer))
@@ -153,7 +187,7 @@ func (s *serviceCalls) unary(ctx context.Context, channel *grpc.ClientConn, requ
 }
 
 // backend returns the name of the backend that answered.
-func (s *serviceCalls) backend(from Answered) string {
+func (s *serviceCall) backend(from Answered) string {
 	address := ""
 	if from.Peer != nil && from.Peer.Addr != nil {
 		address = from.Peer.Addr.String()

@@ -32,14 +32,14 @@ type session struct {
 type attemptFunc func(ctx context.Context, channel *grpc.ClientConn, n uint64) caller.Outcome
 
 func (s *session) Run(ctx context.Context, plan pace.Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
-	if s.service != nil {
-		s.service.begin()
+	if s.service == nil {
+		recorder, start := caller.Run(ctx, plan, signal, s.job.Late, s.call, nil)
+		s.background.Wait()
+		return recorder, start, nil
 	}
-	recorder, start := caller.Run(ctx, plan, signal, s.job.Late, s.call, nil)
+	recorder, start := s.service.run(ctx, plan, signal, s.job.Late, s.call)
 	s.background.Wait()
-	if s.service != nil {
-		s.service.end(recorder)
-	}
+	s.service.end(recorder)
 	return recorder, start, nil
 }
 

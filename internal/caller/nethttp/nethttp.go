@@ -30,7 +30,7 @@ func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error)
 	if target.Dial != nil {
 		opened.client.DialContext = func(ctx context.Context, _, addr string) (net.Conn, error) { return target.Dial(ctx, addr) }
 	}
-	if job.Service != nil {
+	if len(job.Calls) > 0 {
 		return openService(opened)
 	}
 	if job.Iterations == 0 {

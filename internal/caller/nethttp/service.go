@@ -2,7 +2,6 @@ package nethttp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http/httptrace"
@@ -21,41 +20,60 @@ const maxBody = 4 << 20
 // serviceSession sends the HTTP requests of a service.
 type serviceSession struct {
 	gatewaySession
-	requests *service.Request
+	mix      service.Mix
+	requests []*service.Request
 }
 
 func openService(base gatewaySession) (*serviceSession, error) {
-	if base.job.Service.HTTP == "" {
-		return nil, errors.New("the caller http makes HTTP requests, and this call is a gRPC method: use the caller grpc-go or wire")
-	}
-	requests, err := service.OpenHTTP(*base.job.Service)
-	if err != nil {
-		return nil, err
+	calls := base.job.Calls
+	opened := &serviceSession{mix: service.NewMix(calls)}
+	for _, spec := range calls {
+		if spec.HTTP == "" {
+			return nil, fmt.Errorf("the caller http makes HTTP requests, and the call %s is a gRPC method: use the caller grpc-go or wire", spec.Name)
+		}
+		request, err := service.OpenHTTP(spec)
+		if err != nil {
+			return nil, err
+		}
+		opened.requests = append(opened.requests, request)
 	}
 	base.url = strings.TrimSuffix(base.url, "/")
-	if base.client.TLSClientConfig, err = base.job.Service.TLS.Config(); err != nil {
+	var err error
+	if base.client.TLSClientConfig, err = calls[0].TLS.Config(); err != nil {
 		return nil, err
 	}
 	if base.client.TLSClientConfig != nil {
 		base.url = "https" + strings.TrimPrefix(base.url, "http")
 	}
-	return &serviceSession{base, requests}, nil
+	opened.gatewaySession = base
+	return opened, nil
 }
 
 func (s *serviceSession) Run(ctx context.Context, plan pace.Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
-	s.requests.StartLoad()
-	recorder, start := caller.Run(ctx, plan, signal, s.job.Late, s.call, nil)
+	for _, request := range s.requests {
+		request.StartLoad()
+	}
+	if len(s.requests) == 1 {
+		recorder, start := caller.Run(ctx, plan, signal, s.job.Late, s.call, nil)
+		return recorder, start, nil
+	}
+	recorder, start := caller.RunNamed(ctx, plan, signal, s.job.Late, func(n uint64) string {
+		i, _ := s.mix.Of(n)
+		return s.job.Calls[i].Name
+	}, s.call)
 	return recorder, start, nil
 }
 
 func (s *serviceSession) call(ctx context.Context, n uint64) (o caller.Outcome) {
+	i, number := s.mix.Of(n)
+	called := s.requests[i]
 	ctx, cancel := context.WithTimeout(ctx, s.job.Timeout)
 	defer cancel()
 	address := ""
-	if s.job.Service.Identity.IsAddress() {
+	if s.job.Calls[0].Identity.IsAddress() {
 		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) { address = got.Conn.RemoteAddr().String() }})
 	}
-	request, err := s.requests.For(ctx, s.url, n)
+	request, err := called.For(ctx, s.url, number)
 	if err != nil {
 		return caller.Outcome{Code: "INTERNAL", Message: "make the request: " + err.Error()}
 	}
@@ -71,7 +89,7 @@ func (s *serviceSession) call(ctx context.Context, n uint64) (o caller.Outcome) 
 	if len(body) > maxBody {
 		return caller.Outcome{Code: "RESOURCE_EXHAUSTED", Message: fmt.Sprintf("the body has more than %d bytes", maxBody)}
 	}
-	o.Backend, o.Code, o.Message = s.requests.Judge(answer.StatusCode, answer.Header, body, address)
+	o.Backend, o.Code, o.Message = called.Judge(answer.StatusCode, answer.Header, body, address)
 	if o.Code == "" {
 		o.Code = measure.OK
 	}

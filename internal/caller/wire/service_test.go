@@ -87,7 +87,7 @@ func TestCallersCallAServiceOverMutualTLS(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, secured := range []*service.TLS{own, {CACert: own.CACert, ServerName: "shop.test"}} {
 				c.spec.TLS = secured
-				job := caller.Job{Channels: caller.Channels{Mode: caller.Shared}, Timeout: 10 * time.Second, Service: &c.spec}
+				job := caller.Job{Channels: caller.Channels{Mode: caller.Shared}, Timeout: 10 * time.Second, Calls: []service.Spec{c.spec}}
 				session, err := c.library.Open(job, caller.Target{URI: "passthrough:///" + c.address.String(), Close: func() {}})
 				if secured != own && err != nil {
 					continue // grpc: the server does not describe its methods to a client without a certificate

@@ -62,7 +62,7 @@ func TestACallOfAServiceIsAWholeStream(t *testing.T) {
 				spec := c.spec
 				spec.Check, spec.Stream = c.check, c.stream
 				spec.Stream.Timeout = time.Minute
-				session := callertest.Open(t, opened, caller.Job{Channels: caller.Channels{Mode: caller.Shared}, Timeout: time.Minute, Service: &spec}, caller.Target{URI: "passthrough:///" + address})
+				session := callertest.Open(t, opened, caller.Job{Channels: caller.Channels{Mode: caller.Shared}, Timeout: time.Minute, Calls: []service.Spec{spec}}, caller.Target{URI: "passthrough:///" + address})
 				for range 2 { // a session makes several loads
 					m := callertest.Load(t, session, pace.Closed{Users: 2, Calls: calls})
 					times, err := hdr.Decode([]byte(m.Answers))

@@ -63,12 +63,12 @@ func prepare(job caller.Job, target caller.Target) (call engine.Call, config eng
 	if config, err = channelsOf(job); err != nil {
 		return call, config, nil, err
 	}
-	if job.Service != nil {
-		config.AddressIsBackend = job.Service.Identity.IsAddress()
-		if config.TLS, err = job.Service.TLS.Config(); err != nil {
+	if len(job.Calls) > 0 {
+		config.AddressIsBackend = job.Calls[0].Identity.IsAddress()
+		if config.TLS, err = job.Calls[0].TLS.Config(); err != nil {
 			return call, config, nil, err
 		}
-		call, startLoad, err = serviceCall(*job.Service, target)
+		call, startLoad, err = serviceCalls(job.Calls, target)
 		return call, config, startLoad, err
 	}
 	if job.Calculator != nil {

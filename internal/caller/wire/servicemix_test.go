@@ -1,0 +1,122 @@
+package wire_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/reflection"
+
+	rpclabv1 "rpclab/api/rpclab/v1"
+	"rpclab/internal/caller"
+	"rpclab/internal/caller/callertest"
+	"rpclab/internal/caller/grpcgo"
+	"rpclab/internal/caller/nethttp"
+	"rpclab/internal/caller/wire"
+	"rpclab/internal/pace"
+	"rpclab/internal/service"
+	"rpclab/internal/service/method"
+)
+
+// helloAndHealth starts a server with two methods that have the same caller's address.
+func helloAndHealth(t *testing.T) (address string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	rpclabv1.RegisterGreeterServer(server, stranger{})
+	healthv1.RegisterHealthServer(server, health.NewServer())
+	reflection.Register(server)
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(server.Stop)
+	return listener.Addr().String()
+}
+
+// TestCallersMakeAMixOfCalls makes calls of two kinds, a tenth of which fail their check.
+func TestCallersMakeAMixOfCalls(t *testing.T) {
+	overHTTP := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, strings.TrimPrefix(r.URL.Path, "/")+" "+r.Header.Get("number"))
+	}))
+	t.Cleanup(overHTTP.Close)
+	overGRPC := helloAndHealth(t)
+	hello := service.Spec{
+		Name: "hello", Method: "rpclab.v1.Greeter/SayHello", Data: `{"name": "{{.Number}}"}`, Check: `!answer.message.endsWith("0")`,
+		Metadata: map[string]string{"number": "{{.Number}}"}, Weight: 8000,
+	}
+	healthy := service.Spec{Name: "healthy", Method: "grpc.health.v1.Health/Check", Metadata: map[string]string{"number": "x"}, Weight: 2000}
+	get := service.Spec{Name: "hello", HTTP: "GET", Path: "/{{.Number}}", Check: `!answer.endsWith("0 h")`, Metadata: map[string]string{"number": "h"}, Weight: 8000}
+	head := service.Spec{Name: "healthy", HTTP: "GET", Path: "/health", Check: `answer == "health x"`, Metadata: map[string]string{"number": "x"}, Weight: 2000}
+	for name, c := range map[string]struct {
+		library caller.Caller
+		calls   []service.Spec
+		address string
+	}{
+		"grpc-go": {grpcgo.Caller{}, []service.Spec{hello, healthy}, overGRPC},
+		"wire":    {wire.Caller{}, []service.Spec{hello, healthy}, overGRPC},
+		"http":    {nethttp.Caller{}, []service.Spec{get, head}, strings.TrimPrefix(overHTTP.URL, "http://")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job := caller.Job{Channels: caller.Channels{Mode: caller.Shared}, Timeout: 10 * time.Second, Calls: c.calls}
+			session := callertest.Open(t, c.library, job, caller.Target{URI: "passthrough:///" + c.address, Close: func() {}})
+			m := callertest.Load(t, session, pace.Closed{Users: 5, Calls: 100, Duration: time.Minute})
+			if got, want := fmt.Sprint(m.ByName["hello"].Calls, m.ByName["hello"].Errors, m.ByName["healthy"].Calls, m.ByName["healthy"].Errors), "80 map[CHECK:8] 20 map[]"; got != want || m.Calls != 100 {
+				t.Errorf("%d calls, by name %s, want %s: %v", m.Calls, got, want, m.Samples)
+			}
+			for name, calls := range m.ByName {
+				if calls.Latency == "" {
+					t.Errorf("%s has no latency", name)
+				}
+			}
+		})
+	}
+}
+
+// TestDroppedCallsOfAMixHaveNames: a call that was due and not sent counts for its kind.
+func TestDroppedCallsOfAMixHaveNames(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // nobody accepts, so that all calls wait
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	source := helloAndHealth(t)
+	for name, library := range map[string]caller.Caller{"grpc-go": grpcgo.Caller{}, "wire": wire.Caller{}} {
+		t.Run(name, func(t *testing.T) {
+			var calls []service.Spec
+			for _, spec := range []service.Spec{{Name: "a", Method: "rpclab.v1.Greeter/SayHello"}, {Name: "b", Method: "grpc.health.v1.Health/Check"}} {
+				spec.Protos = described(t, spec, source)
+				calls = append(calls, spec)
+			}
+			job := caller.Job{Channels: caller.Channels{Mode: caller.Shared}, Timeout: 300 * time.Millisecond, Calls: calls}
+			session := callertest.Open(t, library, job, caller.Target{URI: "passthrough:///" + listener.Addr().String(), Close: func() {}})
+			m := callertest.Load(t, session, pace.Rate{PerSecond: 1000, Duration: 100 * time.Millisecond, Max: 2})
+			a, b := m.ByName["a"], m.ByName["b"]
+			if due := [2]uint64{a.Calls + a.Dropped, b.Calls + b.Dropped}; due != [2]uint64{50, 50} || a.Dropped+b.Dropped != m.Dropped || m.Dropped == 0 {
+				t.Errorf("%v calls of each kind were due, %d of %d dropped; want 50 of each, and most of them dropped", due, a.Dropped+b.Dropped, m.Dropped)
+			}
+		})
+	}
+}
+
+// described returns the files that define the method of a call.
+func described(t *testing.T, spec service.Spec, address string) []byte {
+	t.Helper()
+	source, err := grpcgo.Describe(t.Context(), spec, caller.Target{URI: "passthrough:///" + address})
+	if err != nil {
+		t.Fatal(err)
+	}
+	protos, err := method.Descriptors(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return protos
+}

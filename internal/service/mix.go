@@ -1,0 +1,65 @@
+package service
+
+import (
+	"slices"
+)
+
+// Mix chooses which of the calls of a service each call of a load is, by their weights. The choice depends on
+// the number of the call alone, so all arms make the same calls in the same order.
+type Mix struct {
+	upTo  []uint64 // by call: the sum of the weights up to and with it
+	every uint64   // the sum of all weights: so many calls in turn have exactly these shares
+	step  uint64   // between the places of two calls in turn; it has no common divisor with every
+}
+
+// NewMix returns the mix of calls. A single call has any weight.
+func NewMix(calls []Spec) Mix {
+	var m Mix
+	divisor := uint64(0)
+	for _, c := range calls {
+		divisor = commonDivisor(max(c.Weight, 1), divisor)
+	}
+	for _, c := range calls {
+		m.every += max(c.Weight, 1) / divisor
+		m.upTo = append(m.upTo, m.every)
+	}
+	for m.step = m.every*golden/1000 + 1; commonDivisor(m.step, m.every) > 1; m.step++ {
+	}
+	return m
+}
+
+// golden is the golden ratio in thousandths: steps of this share of a range cover it evenly.
+const golden = 618
+
+// Of returns which call the call n of a load is, and its number among the calls of its kind, both from 0. Of
+// every calls in turn, each kind has its share, in an order that a hash of n varies.
+func (m Mix) Of(n uint64) (call int, number uint64) {
+	if len(m.upTo) == 1 {
+		return 0, n
+	}
+	group := n / m.every
+	place := (n%m.every*m.step + scrambled(group)) % m.every
+	call, exact := slices.BinarySearch(m.upTo, place)
+	if exact {
+		call++
+	}
+	first := uint64(0)
+	if call > 0 {
+		first = m.upTo[call-1]
+	}
+	return call, group*(m.upTo[call]-first) + place - first
+}
+
+// scrambled is a hash of a number below 2^32 (the finalizer of SplitMix64).
+func scrambled(n uint64) uint64 {
+	n = (n ^ n>>30) * 0xbf58476d1ce4e5b9
+	n = (n ^ n>>27) * 0x94d049bb133111eb
+	return (n ^ n>>31) >> 32
+}
+
+func commonDivisor(a, b uint64) uint64 {
+	for b > 0 {
+		a, b = b, a%b
+	}
+	return a
+}
