@@ -19,6 +19,12 @@ import (
 // serveStreams serves testdata/streams.proto. HelloRequest has the same fields as Note.
 func serveStreams(t *testing.T) (address string) {
 	t.Helper()
+	return serveStreamsThatEcho(t, 1)
+}
+
+// serveStreamsThatEcho is the same with an Echo that answers every message a number of times.
+func serveStreamsThatEcho(t *testing.T, echoes int) (address string) {
+	t.Helper()
 	// answerEach answers every message a number of times. With count it also answers the end of the
 	// stream with the number of messages.
 	answerEach := func(times int, count bool) grpc.StreamHandler {
@@ -43,7 +49,7 @@ func serveStreams(t *testing.T) (address string) {
 	}
 	server := grpc.NewServer()
 	server.RegisterService(&grpc.ServiceDesc{ServiceName: "test.Streams", HandlerType: (*any)(nil), Streams: []grpc.StreamDesc{
-		{StreamName: "Echo", Handler: answerEach(1, false), ServerStreams: true, ClientStreams: true},
+		{StreamName: "Echo", Handler: answerEach(echoes, false), ServerStreams: true, ClientStreams: true},
 		{StreamName: "Repeat", Handler: answerEach(3, false), ServerStreams: true},
 		{StreamName: "Join", Handler: answerEach(0, true), ClientStreams: true},
 	}}, nil)
@@ -102,6 +108,24 @@ func TestACallOfAStreamingMethodIsAStream(t *testing.T) {
 			times, err := arm.Messages.Decode()
 			if err != nil || times.TotalCount() != 20*test.answers || arm.Messages.P50 > arm.Service.Max {
 				t.Errorf("%s, %s: %d answers of %g ms, in streams of at most %g ms, %v; want %d answers", engine, what, times.TotalCount(), arm.Messages.P50, arm.Service.Max, err, 20*test.answers)
+			}
+		}
+	}
+}
+
+func TestSeveralResponsesToAMessageAreCounted(t *testing.T) {
+	address := serveStreamsThatEcho(t, 3)
+	for _, engine := range []string{Wire, GRPCGo} {
+		for _, pingPong := range []bool{false, true} {
+			s := streaming(address, "Echo", 5, pingPong)
+			s.Engine = engine
+			arm := run(t, s).Arms[0]
+			if arm.Calls != 20 || len(arm.Errors) > 0 || arm.Messages == nil {
+				t.Errorf("%s, ping-pong %v: %d calls, errors %v %v, responses %v; want 20 calls with their responses", engine, pingPong, arm.Calls, arm.Errors, arm.Samples, arm.Messages)
+				continue
+			}
+			if times, err := arm.Messages.Decode(); err != nil || times.TotalCount() != 20*5*3 {
+				t.Errorf("%s, ping-pong %v: %d responses, %v; want 3 to each of 5 messages of 20 calls", engine, pingPong, times.TotalCount(), err)
 			}
 		}
 	}

@@ -3,12 +3,19 @@ package load
 import (
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/reflection"
+	"google.golang.org/grpc/status"
 
 	rpclabv1 "rpclab/api/rpclab/v1"
+	"rpclab/internal/testkit"
 )
 
 // serveWatches serves streams of testdata/streams.proto that end only when the client cancels them, as
@@ -70,6 +77,48 @@ func TestStreamsThatNeverEndAreEndedByTheClient(t *testing.T) {
 		change(&s)
 		if _, err := Open(t.Context(), s); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want %q", err, want)
+		}
+	}
+}
+
+// Health checks watch with a stream that never ends. The server counts the same calls.
+func TestHealthWatchesAreEndedByTheClient(t *testing.T) {
+	var began, cancelled atomic.Int64
+	server := grpc.NewServer(grpc.StreamInterceptor(func(service any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+		err := handle(service, stream)
+		if strings.HasSuffix(info.FullMethod, "/Watch") {
+			began.Add(1)
+			if status.Code(err) == codes.Canceled {
+				cancelled.Add(1)
+			}
+		}
+		return err
+	}))
+	healthv1.RegisterHealthServer(server, health.NewServer())
+	reflection.Register(server)
+	address := serveGRPC(t, server)
+	expected := int64(0)
+	for _, engine := range []string{Wire, GRPCGo} {
+		for name, limit := range map[string]func(*Settings){
+			"--stream-messages 1":    func(s *Settings) { s.StreamMessages = 1 },
+			"--stream-duration 50ms": func(s *Settings) { s.StreamDuration = 50 * time.Millisecond },
+		} {
+			s := validSettings()
+			s.Target, s.Call, s.Data, s.Engine, s.Calls, s.Concurrency = address, "grpc.health.v1.Health/Watch", "{}", engine, 6, 3
+			limit(&s)
+			arm := run(t, s).Arms[0]
+			if arm.Calls != 6 || len(arm.Errors) > 0 || arm.Messages == nil {
+				t.Errorf("%s, %s: %d calls, errors %v %v, responses %v; want 6 calls with their responses", engine, name, arm.Calls, arm.Errors, arm.Samples, arm.Messages)
+				continue
+			}
+			if times, err := arm.Messages.Decode(); err != nil || times.TotalCount() != 6 {
+				t.Errorf("%s, %s: %d responses, %v; want the state of the server once in each of 6 calls", engine, name, times.TotalCount(), err)
+			}
+			expected += 6
+			testkit.Await(t, "the server ends the watches", func() bool { return began.Load() == expected })
+			if cancelled.Load() != expected {
+				t.Errorf("%s, %s: the server saw %d of %d watches cancelled, want all", engine, name, cancelled.Load(), expected)
+			}
 		}
 	}
 }
