@@ -179,22 +179,26 @@ arms:
 rounds: 1
 `
 
+// followed is the same over a control plane.
+var followed = strings.NewReplacer("kind: wire", "kind: grpc-go", "route: forwarder", "route: xds").Replace(steady)
+
 // paused is the same with an event that suspends a backend.
 const paused = steady + `events: [{at: 1s, pause: 1}, {at: 3s, resume: true}]
 `
 
-// TestAProcessThatIsStoppedDuringALoadIsNamed stops one process of a run for 1.5 s: a server, a proxy, or
-// rpclab itself. A pause that the experiment asks for is no disturbance.
+// TestAProcessThatIsStoppedDuringALoadIsNamed stops one process of a run for 1.5 s: a server, a proxy, a
+// control plane, or rpclab itself. A pause that the experiment asks for is no disturbance.
 func TestAProcessThatIsStoppedDuringALoadIsNamed(t *testing.T) {
 	for name, c := range map[string]struct {
 		experiment, argument string // of the process to stop; empty: rpclab itself
 		kind                 result.MachineWarningKind
 		process              string
 	}{
-		"server":  {steady, "server", result.ProcessFrozen, "greeter-"},
-		"proxy":   {steady, "forward", result.ProcessFrozen, "forwarder"},
-		"rpclab":  {steady, "", result.RpclabStopped, ""},
-		"nothing": {paused, "none", "", ""},
+		"server":        {steady, "server", result.ProcessFrozen, "greeter-"},
+		"proxy":         {steady, "forward", result.ProcessFrozen, "forwarder"},
+		"rpclab":        {steady, "", result.RpclabStopped, ""},
+		"control plane": {followed, "xds", result.ProcessFrozen, "xds"},
+		"nothing":       {paused, "none", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -218,6 +222,39 @@ func TestAProcessThatIsStoppedDuringALoadIsNamed(t *testing.T) {
 	}
 }
 
+// stopAWhile stops a process for 1.5 s.
+func stopAWhile(t *testing.T, pid int) {
+	t.Helper()
+	for _, signal := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGCONT} {
+		if err := syscall.Kill(pid, signal); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(1500 * time.Millisecond)
+	}
+}
+
+func TestALoadThatIsStoppedSaysSo(t *testing.T) {
+	t.Parallel()
+	address, _ := greeterAt(t)
+	b := &background{Cmd: command(t, t.TempDir(), "load", "--call", sayHello, "--rate", "50", "--duration", "6s", "--json", "-", address)}
+	b.Stdout, b.Stderr = &b.out, &b.err
+	if err := b.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Process.Kill() })
+	<-time.After(2 * time.Second) // the load has begun, and does not end soon
+	stopAWhile(t, b.Process.Pid)
+	var stopped []result.MachineWarning
+	for _, w := range b.document(t, 0).MachineWarnings {
+		if w.Kind == result.RpclabStopped && w.DurationMS >= 900 {
+			stopped = append(stopped, w)
+		}
+	}
+	if len(stopped) == 0 {
+		t.Errorf("no warning says that rpclab was stopped for 1500 ms:\n%s", b.out.String())
+	}
+}
+
 // stoppedRun runs an experiment and stops the first process with an argument in its load.
 func stoppedRun(t *testing.T, experiment, argument string) result.Document {
 	t.Helper()
@@ -238,12 +275,7 @@ func stoppedRun(t *testing.T, experiment, argument string) result.Document {
 	})
 	<-time.After(2 * time.Second) // the warm-up is over, and the load is not
 	if argument != "none" {
-		for _, signal := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGCONT} {
-			if err := syscall.Kill(pid, signal); err != nil {
-				t.Fatal(err)
-			}
-			<-time.After(1500 * time.Millisecond)
-		}
+		stopAWhile(t, pid)
 	}
 	return b.document(t, 0)
 }
