@@ -3,12 +3,14 @@ package kube
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"rpclab/internal/result"
+	"rpclab/internal/testkit"
 )
 
 // greeter writes a service file for a server of this text, which runs rpclab's own server as a program that
@@ -111,5 +113,147 @@ func TestAServerThatDoesNotStartIsExplained(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// shop is a namespace with a Deployment and a Service orders, at another port than its pods.
+func shop(t *testing.T, namespace string) {
+	t.Helper()
+	manifest := filepath.Join(t.TempDir(), "shop.yaml")
+	text := fmt.Sprintf(`
+apiVersion: v1
+kind: Namespace
+metadata: {name: %[1]s}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: orders, namespace: %[1]s}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: orders}}
+  template:
+    metadata: {labels: {app: orders}}
+    spec:
+      terminationGracePeriodSeconds: 5
+      containers:
+      - name: server
+        image: %[2]s
+        args: [server, --listen, "0.0.0.0:9000", --public, --delay, 1ms]
+        env: [{name: GREETING, value: hello}]
+        ports: [{name: metrics, containerPort: 9100}, {name: grpc, containerPort: 9000}]
+        readinessProbe: {grpc: {port: 9000}, periodSeconds: 1}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: orders, namespace: %[1]s}
+spec:
+  selector: {app: orders}
+  ports: [{name: grpc, port: 80, targetPort: 9000}, {name: metrics, port: 9100}]
+`, namespace, image(t, ""))
+	if err := os.WriteFile(manifest, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	kubectl(t, "apply", "-f", manifest)
+	t.Cleanup(func() {
+		if out, err := exec.Command(filepath.Join(clusterDir(t), "kubectl"), "delete", "--wait=false", "-f", manifest).CombinedOutput(); err != nil {
+			t.Errorf("kubectl delete: %v\n%s", err, out)
+		}
+	})
+	kubectl(t, "rollout", "status", "deployment/orders", "-n", namespace, "--timeout=60s")
+}
+
+// runRules are the permissions of docs/kubernetes.md, which every run needs.
+const runRules = `
+- {apiGroups: [""], resources: [namespaces], verbs: [get, list, create, patch, delete]}
+- {apiGroups: [""], resources: [secrets, serviceaccounts], verbs: [create, patch]}
+- {apiGroups: [""], resources: [services], verbs: [create, patch, delete]}
+- {apiGroups: [""], resources: [pods], verbs: [list, watch, patch, delete, deletecollection]}
+- {apiGroups: [""], resources: [pods/log], verbs: [get]}
+- {apiGroups: [""], resources: [pods/portforward], verbs: [create]}
+- {apiGroups: [""], resources: [events], verbs: [list, watch]}
+- {apiGroups: [apps], resources: [deployments], verbs: [create, patch, delete]}
+- {apiGroups: [apps], resources: [deployments/scale], verbs: [patch]}
+- {apiGroups: [batch], resources: [jobs], verbs: [create, patch, delete]}
+- {apiGroups: [coordination.k8s.io], resources: [leases], verbs: [get, create, patch]}
+- {apiGroups: [discovery.k8s.io], resources: [endpointslices], verbs: [get, list, watch]}
+- {apiGroups: [networking.k8s.io], resources: [networkpolicies], verbs: [create, patch]}
+- {apiGroups: [rbac.authorization.k8s.io], resources: [roles, rolebindings], verbs: [create, patch]}
+`
+
+// onlyReads makes the API server refuse every write of a user in a namespace.
+func onlyReads(t *testing.T, name, namespace string) {
+	t.Helper()
+	manifest := filepath.Join(t.TempDir(), "policy.yaml")
+	text := fmt.Sprintf(`
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: %[1]s}
+spec:
+  matchConstraints:
+    resourceRules: [{apiGroups: ["*"], apiVersions: ["*"], operations: ["*"], resources: ["*/*"]}]
+  validations:
+  - {expression: "request.namespace != '%[2]s' || request.userInfo.username != 'system:serviceaccount:default:%[1]s'", message: only reads}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: %[1]s}
+spec: {policyName: %[1]s, validationActions: [Deny]}
+`, name, namespace)
+	if err := os.WriteFile(manifest, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	kubectl(t, "apply", "-f", manifest)
+	t.Cleanup(func() {
+		if out, err := exec.Command(filepath.Join(clusterDir(t), "kubectl"), "delete", "-f", manifest).CombinedOutput(); err != nil {
+			t.Errorf("kubectl delete: %v\n%s", err, out)
+		}
+	})
+	testkit.AwaitFor(t, patience, "the policy to refuse a write", func() bool {
+		out, _ := exec.Command(filepath.Join(clusterDir(t), "kubectl"), "--as=system:serviceaccount:default:"+name, "patch", "service", "orders",
+			"-n", namespace, "--dry-run=server", "-p", `{"metadata":{"annotations":{"a":"b"}}}`).CombinedOutput()
+		return strings.Contains(string(out), "only reads")
+	})
+}
+
+// TestAnExistingServiceIsOnlyRead measures a Service as it is, as a user whom the API server refuses every write in
+// its namespace.
+func TestAnExistingServiceIsOnlyRead(t *testing.T) {
+	t.Parallel()
+	shop(t, "shop-read")
+	file := greeter(t, "service: shop-read/orders")
+	config := user(t, "reader", runRules+`
+- {apiGroups: [discovery.k8s.io], resources: [endpointslices], verbs: [create, patch, delete]}
+`)
+	arms := []string{"channels", "--quick", "--rounds", "1", "--service", file, "--arms", "shared,headless,endpointslice,kuberesolver", "--set", "load.burst=50", "--kubeconfig", config}
+	s := run(t, arms...)
+	if s.code != 3 || !strings.Contains(s.stderr, "allow get on services; then `kubectl auth can-i get services -n shop-read` answers yes") {
+		t.Errorf("without the permission to get the Service: exit code %d, want 3, with the permission:\n%s", s.code, s.stderr)
+	}
+	kubectl(t, "create", "role", "reader", "-n", "shop-read", "--verb=get", "--resource=services")
+	kubectl(t, "create", "rolebinding", "reader", "-n", "shop-read", "--role=reader", "--serviceaccount=default:reader")
+	onlyReads(t, "reader", "shop-read")
+	before := kubectl(t, "get", "all,endpointslices", "-n", "shop-read", "-o", `jsonpath={range .items[*]}{.kind}/{.metadata.name}/{.metadata.generation} {end}`)
+	d := mustRun(t, arms...)
+	checkArms(t, d, `^orders-`)
+	for _, arm := range d.Arms {
+		t.Logf("%s: %v", arm.Name, arm.Backends)
+		if arm.Name != "shared" && len(arm.Backends) != 2 {
+			t.Errorf("arm %s: %d backends are known, want 2", arm.Name, len(arm.Backends))
+		}
+	}
+	if now := kubectl(t, "get", "all,endpointslices", "-n", "shop-read", "-o", `jsonpath={range .items[*]}{.kind}/{.metadata.name}/{.metadata.generation} {end}`); now != before {
+		t.Errorf("the run changed the namespace from %s to %s", before, now)
+	}
+}
+
+func TestEventsOnAnExistingServiceAreRefused(t *testing.T) {
+	t.Parallel()
+	s := run(t, "churn", "--quick", "--arms", "endpointslice", "--service", greeter(t, "service: shop/orders"))
+	if s.code != 2 || !strings.Contains(s.stderr, "scale would disturb the Service shop/orders, which rpclab did not start") {
+		t.Errorf("exit code %d, want 2:\n%s", s.code, s.stderr)
+	}
+	s = run(t, "channels", "--quick", "--arms", "shared", "--service", greeter(t, "service: default/kubernetes-2"))
+	if s.code != 3 || !strings.Contains(s.stderr, "there is no Service kubernetes-2 in the namespace default: see `kubectl get services -n default`") {
+		t.Errorf("exit code %d, want 3:\n%s", s.code, s.stderr)
 	}
 }

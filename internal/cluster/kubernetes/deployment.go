@@ -43,8 +43,8 @@ func deploy(ctx context.Context, run *run, spec cluster.Spec) (cluster.Deploymen
 	switch {
 	case spec.Program != nil && !spec.Program.InPods():
 		return nil, fmt.Errorf("deploy %s: server.command starts a program of this machine, not of Kubernetes; use --on local", spec.Name)
-	case spec.Program != nil && spec.Program.Template != "", spec.Existing != "":
-		return nil, fmt.Errorf("deploy %s: server.deployment and server.service are not supported yet; use server.image", spec.Name)
+	case spec.Program != nil && spec.Program.Template != "":
+		return nil, fmt.Errorf("deploy %s: server.deployment is not supported yet; use server.image", spec.Name)
 	case spec.Addresses != nil:
 		return nil, fmt.Errorf("deploy %s: server.addresses is not supported on Kubernetes yet; use --on local", spec.Name)
 	case spec.Replicas < 1:

@@ -57,6 +57,9 @@ func New(ctx context.Context, api *API, options Options) (*Cluster, error) {
 // Deploy creates a Deployment with a unique name, so that no cached DNS answer belongs to an
 // earlier one. It returns when all pods are ready and their agents are attached.
 func (c *Cluster) Deploy(ctx context.Context, spec cluster.Spec) (cluster.Deployment, error) {
+	if spec.Existing != "" {
+		return deployExisting(ctx, c.run, spec)
+	}
 	return deploy(ctx, c.run, spec)
 }
 

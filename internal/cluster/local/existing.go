@@ -22,8 +22,8 @@ const existingTimeout = 5 * time.Second
 // existing is a service that runs already. rpclab publishes its addresses and their readiness, and changes
 // nothing.
 type existing struct {
+	cluster.AsItIs
 	cluster   *Cluster
-	name      string
 	endpoints *cluster.Endpoints
 	publisher *publish.Publisher
 	backends  []existingBackend
@@ -44,7 +44,7 @@ func (c *Cluster) deployExisting(ctx context.Context, spec cluster.Spec) (cluste
 	if err != nil {
 		return nil, err
 	}
-	d := &existing{cluster: c, name: spec.Name, endpoints: cluster.NewEndpoints()}
+	d := &existing{AsItIs: cluster.AsItIs{Name: spec.Name, Field: "server.addresses"}, cluster: c, endpoints: cluster.NewEndpoints()}
 	if err := d.check(ctx, addresses, spec.Ready); err != nil {
 		return nil, errors.Join(err, d.closeChecks())
 	}
@@ -123,7 +123,7 @@ func (d *existing) check(ctx context.Context, addresses []netip.AddrPort, ready 
 		d.backends = append(d.backends, existingBackend{addr, h})
 		checks.Go(func() error {
 			if err := h.probe(ctx); err != nil {
-				return fmt.Errorf("server.addresses: %s of %s is not ready: %w", addr, d.name, err)
+				return fmt.Errorf("server.addresses: %s of %s is not ready: %w", addr, d.Name, err)
 			}
 			return nil
 		})
@@ -153,47 +153,6 @@ func (d *existing) Service() cluster.Service { return d.publisher.Service() }
 // Endpoints implements [cluster.Deployment].
 func (d *existing) Endpoints() *cluster.Endpoints { return d.endpoints }
 
-// refuse is the error of every action on the backends.
-func (d *existing) refuse(action string) ([]string, error) {
-	return nil, fmt.Errorf("%s %s: rpclab did not start it (server.addresses)", action, d.name)
-}
-
-// Scale and the other actions on backends return an error.
-func (d *existing) Scale(context.Context, int) ([]string, error) { return d.refuse("scale") }
-
-// Kill returns an error.
-func (d *existing) Kill(context.Context, int) ([]string, error) { return d.refuse("kill") }
-
-// Pause returns an error.
-func (d *existing) Pause(context.Context, int) ([]string, error) { return d.refuse("pause") }
-
-// Resume has nothing to resume.
-func (d *existing) Resume(context.Context) error { return nil }
-
-// Stop returns an error.
-func (d *existing) Stop(context.Context, int) ([]string, error) { return d.refuse("stop") }
-
-// Rollout returns an error.
-func (d *existing) Rollout(context.Context, *cluster.Program) ([]string, error) {
-	return d.refuse("roll out")
-}
-
-// Slow returns an error.
-func (d *existing) Slow(context.Context, int, time.Duration, float64) ([]string, error) {
-	return d.refuse("slow")
-}
-
-// Fail returns an error.
-func (d *existing) Fail(context.Context, int, string) ([]string, error) { return d.refuse("fail") }
-
-// Flap returns an error.
-func (d *existing) Flap(context.Context, int, time.Duration) ([]string, error) {
-	return d.refuse("flap")
-}
-
-// Cut returns an error.
-func (d *existing) Cut(context.Context, int, bool) ([]string, error) { return d.refuse("cut") }
-
 // SetDNSFault makes rpclab's own name server slow, or return wrong addresses.
 func (d *existing) SetDNSFault(delay time.Duration, wrong bool) error {
 	d.publisher.SetDNSFault(delay, wrong)
@@ -202,15 +161,3 @@ func (d *existing) SetDNSFault(delay time.Duration, wrong bool) error {
 
 // Recover ends SetDNSFault.
 func (d *existing) Recover(context.Context) error { return d.SetDNSFault(0, false) }
-
-// CallCounts is not known.
-func (d *existing) CallCounts() map[string]uint64 { return nil }
-
-// ResetUsage has nothing to reset: Usage is not known.
-func (d *existing) ResetUsage() error { return nil }
-
-// Usage is not known.
-func (d *existing) Usage() map[string]cluster.Usage { return nil }
-
-// Failures is empty: rpclab did not start what may have exited.
-func (d *existing) Failures() []string { return nil }
