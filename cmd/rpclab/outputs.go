@@ -93,7 +93,7 @@ func (o outputs) render(out io.Writer, d renderings) error {
 	return errors.Join(append(errs, writeFile(o.md, d.md), writeFile(o.html, d.html), writeFile(o.junit, d.junit))...)
 }
 
-// write renders a document; JUnit output includes the checks of its arms.
+// write renders a document. Its files include the checks of its arms.
 func (o outputs) write(c *cobra.Command, d result.Document, checks []report.Check) error {
 	shared := d
 	if !o.keepPaths {
@@ -102,8 +102,8 @@ func (o outputs) write(c *cobra.Command, d result.Document, checks []report.Chec
 	return o.render(c.OutOrStdout(), renderings{
 		terminal: func(w io.Writer) error { return renderReport(w, d, o.full) },
 		json:     func(w io.Writer) error { return result.Write(w, shared) },
-		md:       func(w io.Writer) error { return report.Markdown(w, shared) },
-		html:     func(w io.Writer) error { return html.Write(w, shared) },
+		md:       func(w io.Writer) error { return report.Markdown(w, shared, checks...) },
+		html:     func(w io.Writer) error { return html.Write(w, shared, checks...) },
 		junit:    func(w io.Writer) error { return report.JUnit(w, shared, checks) },
 	})
 }

@@ -10,14 +10,6 @@ import (
 	"rpclab/internal/result"
 )
 
-// Check is an assertion on one arm of a run.
-type Check struct {
-	Assertion string
-	Arm       string
-	Cell      result.Cell
-	Failures  []string // none: the assertion holds
-}
-
 // JUnit writes a run for a CI system: a test suite for each cell, with a test for each assertion and
 // each headline verdict. A verdict never fails; an undecided one is skipped. The format is that of
 // Ant's JUnit reports, the strictest that CI systems read.

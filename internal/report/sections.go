@@ -14,6 +14,7 @@ type Sections struct {
 	Answer       string    // in a sentence or two
 	EventsFirst  bool      // the question is about events: show them before latency
 	Head         []Element // place, time and number of trials
+	Assertions   []Element // that the user made
 	Cards        []Card    // of the headline verdicts
 	Results      []Element // one table of all arms in all cells, and its legend
 	Capacity     []Element
@@ -48,9 +49,10 @@ type Column struct {
 	Number bool // to be aligned to the right
 }
 
-// SectionsOf returns the sections of a document.
-func SectionsOf(d result.Document) Sections {
+// SectionsOf returns the sections of a document, and of the assertions on it.
+func SectionsOf(d result.Document, checks ...Check) Sections {
 	s := Sections{Question: clean(d.Question), Answer: Answer(d), EventsFirst: asksAboutEvents(d), Head: partsOf(d, head)}
+	s.Assertions = partsOf(d, func(p *page, d result.Document) { assertions(p, d, checks) })
 	s.Capacity, s.Failures, s.Warnings = partsOf(d, capacities), partsOf(d, failures), partsOf(d, warnings)
 	if !measured(d) {
 		return s

@@ -17,25 +17,31 @@ import (
 func TestLoadOfAServiceFile(t *testing.T) {
 	t.Parallel()
 	page := filepath.Join(t.TempDir(), "load.html")
-	d, _ := runLoad(t, "--service", stranger(t), "--call", "hello", "--rate", "200", "--duration", "2s", "--rounds", "2", "--html", page)
+	d, _ := runLoad(t, "--service", stranger(t), "--call", "hello", "--rate", "200", "--duration", "4s", "--rounds", "2", "--assert", "errors == 0", "--html", page)
 	arm := d.Arms[0]
-	if d.Experiment != "load" || len(d.Arms) != 1 || len(arm.Trials) != 2 || arm.Calls != 800 || arm.Failed() > 0 {
-		t.Errorf("%s: %d arms, %d trials, %d calls, %v failed (%v), want one arm with 800 calls in two rounds",
+	if d.Experiment != "load" || len(d.Arms) != 1 || len(arm.Trials) != 2 || arm.Calls != 1600 || arm.Failed() > 0 {
+		t.Errorf("%s: %d arms, %d trials, %d calls, %v failed (%v), want one arm with 1,600 calls in two rounds",
 			d.Experiment, len(d.Arms), len(arm.Trials), arm.Calls, arm.Errors, arm.Samples)
 	}
-	if want := sayHello + ": open loop of 200 calls/s for 2s"; d.Question != want {
+	if want := sayHello + ": open loop of 200 calls/s for 4s"; d.Question != want {
 		t.Errorf("the question is %q, want %q", d.Question, want)
 	}
 	for _, id := range []string{"hello-0", "hello-1", "hello-2"} {
-		if n := arm.Backends[id]; n < 260 || n > 270 {
-			t.Errorf("%s answered %d of 800 calls, want a third: %v", id, n, arm.Backends)
+		if n := arm.Backends[id]; n < 530 || n > 537 {
+			t.Errorf("%s answered %d of 1,600 calls, want a third: %v", id, n, arm.Backends)
 		}
 	}
 	if arm.Resources.Server.CPU <= 0 {
 		t.Error("the servers' CPU time is not known, although rpclab started them")
 	}
-	if text, err := os.ReadFile(page); err != nil || !strings.Contains(string(text), "SayHello") {
-		t.Errorf("--html wrote no report: %v", err)
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"SayHello", "<code>errors == 0</code> holds", `data-chart="overtime"`, `data-chart="timeline"`} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the report lacks %s", want)
+		}
 	}
 }
 

@@ -29,6 +29,7 @@ export interface Series {
   round?: number; // of the backends
   cost?: { party: string; cpu: number; mb: number }[];
   timeline?: Timeline;
+  over_time?: { round: number; step: number; p50: Maybe[]; p99: Maybe[] };
   memory?: { round: number; step: number; mb: number[] };
   capacity?: { rate: number; low: number; high: number };
   published?: { metric: string; published: number; measured: number; bound?: boolean }[];

@@ -88,7 +88,7 @@ func worthACard(all []report.Card) []report.Card {
 }
 
 // figures say which pictures have anything to show.
-type figures struct{ Latency, Sweep, Capacity, Backends, Timeline, Effects, Cost, Memory, Published bool }
+type figures struct{ Latency, Sweep, Capacity, Backends, Timeline, OverTime, Effects, Cost, Memory, Published bool }
 
 func worthDrawing(v View) (f figures) {
 	f.Sweep = len(v.Cells) > 1
@@ -97,7 +97,8 @@ func worthDrawing(v View) (f figures) {
 		f.Latency = f.Latency || s.Curve != nil
 		f.Capacity = f.Capacity || s.Capacity != nil
 		f.Backends = f.Backends || len(s.Backends) > 1
-		f.Timeline = f.Timeline || s.Timeline != nil && (len(s.Timeline.Marks) > 0 || len(s.Backends) > 1) // one line of one backend says nothing
+		f.Timeline = f.Timeline || s.Timeline != nil && (len(s.Timeline.Marks) > 0 || len(s.Backends) > 1 || len(v.Arms) == 1) // one line of one backend compares nothing
+		f.OverTime = f.OverTime || s.OverTime != nil
 		f.Cost = f.Cost || len(s.Cost) > 0
 		f.Memory = f.Memory || s.Memory != nil
 		f.Published = f.Published || len(s.Published) > 0

@@ -38,8 +38,8 @@ type content struct {
 	Style         template.CSS
 }
 
-// Write writes the report of a run, whether it is over or not.
-func Write(w io.Writer, d result.Document) error {
+// Write writes the report of a run, whether it is over or not, with the assertions of the user on it.
+func Write(w io.Writer, d result.Document, checks ...report.Check) error {
 	view := ViewOf(d)
 	data, err := json.Marshal(view) // with <, > and & escaped, and U+2028
 	if err != nil {
@@ -47,7 +47,7 @@ func Write(w io.Writer, d result.Document) error {
 	}
 	var page bytes.Buffer
 	if err := pageTemplate.Execute(&page, content{
-		Sections: report.SectionsOf(d), Title: title(d), Policy: Policy(), Run: about(d), View: view, Figures: worthDrawing(view),
+		Sections: report.SectionsOf(d, checks...), Title: title(d), Policy: Policy(), Run: about(d), View: view, Figures: worthDrawing(view),
 		Script: template.JS(script), Data: template.JS(data), Style: template.CSS(style),
 	}); err != nil {
 		return fmt.Errorf("draw run %s: %w", d.ID, err)

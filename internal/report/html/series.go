@@ -162,6 +162,9 @@ func ViewOf(d result.Document) View {
 		} else {
 			trial = firstMeasured(arm)
 		}
+		if len(d.Arms) == 1 || len(trial.Events) > 0 {
+			s.OverTime = overTime(trial)
+		}
 		s.Backends, s.Round = bars(trial.Backends), trial.Round
 		s.Memory = memory(arm, maxSteps(len(d.Arms)))
 		if figure, ok := report.PublishedFor(d, arm); ok {

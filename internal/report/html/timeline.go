@@ -2,6 +2,7 @@ package html
 
 import (
 	"maps"
+	"math"
 	"slices"
 
 	"rpclab/internal/report"
@@ -30,6 +31,29 @@ func timeline(t result.Trial, most int) *Timeline {
 		c.Marks = append(c.Marks, Mark{At: Num(e.AtMS), What: report.Clean(e.What)})
 	}
 	return c
+}
+
+// leastIntervals is how many intervals latency over time needs.
+const leastIntervals = 3
+
+// overTime returns the latency of a trial over time; nil: it has too few intervals.
+func overTime(t result.Trial) *OverTime {
+	of := t.LatencyOverTime
+	if of == nil || len(of.P50) < leastIntervals {
+		return nil
+	}
+	return &OverTime{Round: t.Round, Step: Num(of.IntervalMS), P50: known(of.P50), P99: known(of.P99)}
+}
+
+func known(all []*float64) (out []Num) {
+	for _, v := range all {
+		if v == nil {
+			out = append(out, Num(math.NaN()))
+			continue
+		}
+		out = append(out, Num(*v))
+	}
+	return out
 }
 
 // memory is that of servers in the first trial in which it was looked at.

@@ -48,6 +48,7 @@ type Series struct {
 	Round    int       `json:"round,omitempty"`
 	Cost     []Cost    `json:"cost,omitempty"`
 	Timeline *Timeline `json:"timeline,omitempty"`
+	OverTime *OverTime `json:"over_time,omitempty"`
 	Memory   *Memory   `json:"memory,omitempty"`
 	Capacity *Capacity `json:"capacity,omitempty"`
 	// Published compares published figures with those of this run.
@@ -65,6 +66,14 @@ type Cost struct {
 	Party string `json:"party"`
 	CPU   Num    `json:"cpu"` // µs per call
 	MB    Num    `json:"mb"`  // peak
+}
+
+// OverTime is the latency of an arm's calls over one trial, by when they were due; null: none was.
+type OverTime struct {
+	Round int   `json:"round"`
+	Step  Num   `json:"step"` // milliseconds
+	P50   []Num `json:"p50"`
+	P99   []Num `json:"p99"`
 }
 
 // Memory is that of an arm's servers together, over one trial.

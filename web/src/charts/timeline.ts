@@ -7,10 +7,10 @@ import { grid, plot } from "./style";
 
 type Shown = Series & { timeline: Timeline };
 
-// shown returns the timelines of a cell; none if it has no events and one backend per arm.
+// shown returns the timelines of a cell; none if several arms have no events and one backend each.
 function shown(view: View, cell: number): Shown[] {
   const all = seriesOf(view, cell).filter((s): s is Shown => s.timeline !== undefined);
-  return all.some((s) => s.timeline.marks !== undefined || (s.backends?.length ?? 0) > 1) ? all : [];
+  return view.arms.length === 1 || all.some((s) => s.timeline.marks !== undefined || (s.backends?.length ?? 0) > 1) ? all : [];
 }
 
 const perSecond = (c: Timeline, n: number) => (1000 * n) / c.step;
