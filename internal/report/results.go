@@ -9,7 +9,7 @@ import (
 )
 
 var resultColumns = []column{{"arm", false}, {"p50 ms", true}, {"p99 ms", true}, {"elapsed ms", true},
-	{"published", true}, {"share", true}, {"each", false}, {"Jain", true}, {"failed", true}, {"dropped", true},
+	{"drain ms", true}, {"published", true}, {"share", true}, {"each", false}, {"Jain", true}, {"failed", true}, {"dropped", true},
 	{"late", true}, {"wasted", true}}
 
 // resultTables is one table for each cell.
@@ -33,34 +33,45 @@ func resultTables(p *page, d result.Document) {
 }
 
 func resultRow(d result.Document, a result.Arm) []string {
-	row := []string{armName(a), none, none, none, "", "", "", "", "", "", "", ""}
+	row := []string{armName(a), none, none, none, "", "", "", "", "", "", "", "", ""}
 	if !a.Latency.Empty() {
 		row[1], row[2] = bounded(a.Latency.Figure("p50"), ms), bounded(a.Latency.Figure("p99"), ms)
 	}
 	if a.ElapsedMS > 0 {
 		row[3] = ms(a.ElapsedMS)
 	}
+	if hasDrain(a) {
+		row[4] = ms(a.Window.DrainMS)
+	}
 	if figure, ok := publishedFor(d, a); ok {
-		row[4] = figureText(figure)
+		row[5] = figureText(figure)
 	}
 	if s, ok := callShares(a); ok && len(d.Events) == 0 {
-		row[5] = fmt.Sprintf("%.0f–%.0f %%", s.idlest*100, s.busiest*100)
-		row[6] = s.bars
-		row[7] = fmt.Sprintf("%.2f", a.Balance.Jain)
+		row[6] = fmt.Sprintf("%.0f–%.0f %%", s.idlest*100, s.busiest*100)
+		row[7] = s.bars
+		row[8] = fmt.Sprintf("%.2f", a.Balance.Jain)
 	}
 	if n := a.Failed(); n > 0 {
-		row[8] = count(n)
+		row[9] = count(n)
 	}
 	if a.Dropped > 0 {
-		row[9] = count(a.Dropped)
+		row[10] = count(a.Dropped)
 	}
 	if a.Late > 0 && lateMatters(d, a) {
-		row[10] = count(a.Late)
+		row[11] = count(a.Late)
 	}
 	if a.Wasted != nil && *a.Wasted > 0 {
-		row[11] = count(*a.Wasted)
+		row[12] = count(*a.Wasted)
 	}
 	return row
+}
+
+// minDrain is the smallest drain that tables show, as a share of the window.
+const minDrain = 0.01
+
+// hasDrain reports whether responses came so long after the window that the table shows it.
+func hasDrain(a result.Arm) bool {
+	return a.Window != nil && a.Window.DrainMS >= minDrain*a.Window.LengthMS
 }
 
 // lateMatters says whether late answers are counted: the run has events, or the arm sets caller.late.
@@ -71,6 +82,9 @@ func lateMatters(d result.Document, a result.Arm) bool {
 // legend explains the marks and columns that occur.
 func legend(p *page, d result.Document) {
 	text := "p50 and p99: latency from the moment a call was due. elapsed: from the start of the load to the last response, in the median trial."
+	if slices.ContainsFunc(d.Arms, hasDrain) {
+		text += " drain: from the end of the time in which calls were due to the last response, in the trial with the longest, if over 1 % of that time; rates do not contain it."
+	}
 	if slices.ContainsFunc(d.Arms, func(a result.Arm) bool { _, ok := callShares(a); return ok && len(d.Events) == 0 }) {
 		text += " share: of the calls, from the idlest to the busiest backend. each: a bar for each backend, the busiest first. Jain: 1 if all backends received equally many calls, 1/n if one of n received all."
 	}

@@ -44,3 +44,24 @@ func TestAnArmThatIsLateAtP99HasNoVerdictOnlyThere(t *testing.T) {
 		}
 	}
 }
+
+func TestADrainIsShownInTheResultsIfItIsOverOnePercentOfTheWindow(t *testing.T) {
+	w := sampleArms()
+	d := small(4, w[1], w[2])
+	d.Arms[0].Window = &result.Window{LengthMS: 10000, DrainMS: 99}
+	d.Arms[1].Window = &result.Window{LengthMS: 10000, DrainMS: 17300}
+	text := func() string {
+		var out strings.Builder
+		if err := Terminal(&out, d, Options{Full: true}); err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(strings.Fields(out.String()), " ")
+	}
+	if got := text(); strings.Count(got, "17,300") != 1 || strings.Contains(got, "99.0") || !strings.Contains(got, "elapsed ms drain ms") || !strings.Contains(got, "drain: from the end of the time") {
+		t.Errorf("the report does not show the drain of 17,300 ms alone:\n%s", got)
+	}
+	d.Arms[1].Window = nil
+	if got := text(); strings.Contains(got, "drain") {
+		t.Errorf("the report shows a drain under 1 %% of the window:\n%s", got)
+	}
+}
