@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net"
 	"os"
 	"slices"
 	"strings"
@@ -178,13 +179,15 @@ func readData(file string) (string, error) {
 
 // methodFiles returns the methods that the files of a service define; nil: it has no files.
 func methodFiles(s experiment.Service) (method.Source, error) {
+	var source method.Source
+	var err error
 	switch {
 	case s.Protoset != "":
-		return method.FromSet(s.Protoset)
+		source, err = method.FromSet(s.Protoset)
 	case len(s.Proto) > 0:
-		return method.FromProto(context.Background(), s.Proto, s.ImportPaths)
+		source, err = method.FromProto(context.Background(), s.Proto, s.ImportPaths)
 	}
-	return nil, nil
+	return source, service.InFields(err)
 }
 
 // nameBackends replaces the addresses of backends in measurements by their identities in the sets of
@@ -199,10 +202,13 @@ func nameBackends(shares []measure.Measurement, identity service.Identity, endpo
 	}
 	for i := range shares {
 		shares[i].RenameBackends(func(name string) string {
-			if identity.IsAddress() {
-				return names[name]
+			if !identity.IsAddress() {
+				return name
 			}
-			return name
+			if at := strings.LastIndexByte(name, ':'); at > 0 && strings.Contains(name[:at], ":") && name[0] != '[' {
+				name = net.JoinHostPort(name[:at], name[at+1:]) // HAProxy names IPv6 without brackets
+			}
+			return names[name]
 		})
 	}
 }

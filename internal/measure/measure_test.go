@@ -2,6 +2,7 @@ package measure_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"runtime"
@@ -114,6 +115,26 @@ func TestAnAnswerIsLateWhenItFollowsTheDueTimeByMoreThanAllowed(t *testing.T) {
 		if measurement.Late != want || over != want {
 			t.Errorf("%v allowed: %d late answers, %d in the timeline; want %d in both", allowed, measurement.Late, over, want)
 		}
+	}
+}
+
+// TestBackendsAreBounded: a server can name itself differently in each response.
+func TestBackendsAreBounded(t *testing.T) {
+	all := measure.NewRecorder(0)
+	for part := range 2 {
+		recorder := measure.NewRecorder(0)
+		for n := range 1500 {
+			recorder.Record(good(fmt.Sprint(part, "-", n), 0, 0, ms))
+		}
+		all.Merge(recorder)
+	}
+	measurement := measured(t, all)
+	calls := uint64(0)
+	for _, n := range measurement.Backends {
+		calls += n
+	}
+	if names := len(measurement.Backends); names > measure.MaxBackends+1 || calls != 3000 || measurement.Backends[measure.OtherBackends] < 3000-measure.MaxBackends {
+		t.Errorf("%d names of %d calls, and %d calls of others; want %d names at most, and others for the rest of 3000 calls", names, calls, measurement.Backends[measure.OtherBackends], measure.MaxBackends)
 	}
 }
 

@@ -112,15 +112,35 @@ func (r *Recorder) keepFirst(due, lateness time.Duration) {
 
 // answered records n responses of a backend to a call.
 func (r *Recorder) answered(call Call, id string, n uint64) {
-	responder := r.backends[id]
-	if responder == nil {
-		responder = &backend{first: call.Done}
-		r.backends[id] = responder
+	responder := r.backend(id)
+	if responder.calls == 0 {
+		responder.first = call.Done
 	}
 	responder.calls += n
 	responder.first = min(responder.first, call.Done)
 	count(&responder.timeline, call.Done, n)
 	count(&responder.due, call.Due, n)
+}
+
+// Servers name themselves, and each name has timelines. Responses with further names count as those of
+// OtherBackends.
+const (
+	MaxBackends   = 1000
+	OtherBackends = "others"
+)
+
+// backend returns what is recorded of a backend.
+func (r *Recorder) backend(id string) *backend {
+	known := r.backends[id]
+	if known == nil && len(r.backends) >= MaxBackends {
+		id = OtherBackends
+		known = r.backends[id]
+	}
+	if known == nil {
+		known = &backend{}
+		r.backends[id] = known
+	}
+	return known
 }
 
 // RecordResponse records a response on a stream and the time since its request was sent.
@@ -177,10 +197,9 @@ func (r *Recorder) Merge(other *Recorder) {
 	sum(&r.lateCalls, other.lateCalls)
 	sum(&r.lost, other.lost)
 	for id, theirs := range other.backends {
-		ours := r.backends[id]
-		if ours == nil {
-			ours = &backend{first: theirs.first}
-			r.backends[id] = ours
+		ours := r.backend(id)
+		if ours.calls == 0 {
+			ours.first = theirs.first
 		}
 		ours.calls += theirs.calls
 		ours.first = min(ours.first, theirs.first)

@@ -15,9 +15,10 @@ import (
 
 // Check is a condition in CEL that a response has to meet. It is safe for concurrent use.
 type Check struct {
-	text    string
-	program cel.Program
-	failed  atomic.Uint64 // messages that did not meet it
+	text        string
+	program     cel.Program
+	readsAnswer bool
+	failed      atomic.Uint64 // messages that did not meet it
 }
 
 // CompileCheck compiles a condition about a response of a type, which it calls answer.
@@ -34,7 +35,8 @@ func CompileCheck(text string, of protoreflect.MessageDescriptor) (*Check, error
 }
 
 // CompileHTTPCheck compiles a condition about an HTTP response: its status, its headers by their names in
-// lower case, and its body as answer, which is a value if the content type is JSON and else text.
+// lower case, and its body as answer, which is a value if the content type is JSON and else text. A body that is
+// not read is not parsed.
 func CompileHTTPCheck(text string) (*Check, error) {
 	env, err := cel.NewEnv(cel.Variable("status", cel.IntType), cel.Variable("headers", cel.MapType(cel.StringType, cel.StringType)), cel.Variable("answer", cel.DynType))
 	if err != nil {
@@ -55,7 +57,11 @@ func compileCheck(env *cel.Env, text string) (*Check, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w", text, err)
 	}
-	return &Check{text: text, program: program}, nil
+	check := &Check{text: text, program: program}
+	for _, reference := range compiled.NativeRep().ReferenceMap() {
+		check.readsAnswer = check.readsAnswer || reference.Name == "answer"
+	}
+	return check, nil
 }
 
 // firstLine returns the first error of a compiler, without its position in <input>.

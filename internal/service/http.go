@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"mime"
 	"net/http"
 	"strings"
 
@@ -119,22 +120,24 @@ func (r *Request) Judge(status int, header http.Header, body []byte, address str
 	backend = r.spec.Identity.BackendOf(md, nil, address)
 	var answer any
 	var invalid error
-	if r.check != nil || r.spec.Identity.Field != "" {
+	if r.check != nil && r.check.readsAnswer || r.spec.Identity.Field != "" {
 		answer, invalid = parsed(body, header.Get("Content-Type"))
 	}
 	if r.spec.Identity.Field != "" {
 		backend = textAt(answer, r.spec.Identity.Field)
 	}
-	failed := status >= http.StatusBadRequest
 	code, message = CheckFailed, fmt.Sprintf("HTTP %d: %.200q", status, body)
+	failed := status >= http.StatusBadRequest
 	if failed {
 		code = fmt.Sprintf("HTTP_%d", status)
 	}
 	switch {
-	case invalid != nil:
-		return backend, "DATA_LOSS", invalid.Error()
 	case r.check == nil && failed:
 		return backend, code, message
+	case invalid != nil && failed && r.check.readsAnswer:
+		return backend, code, fmt.Sprintf("%v; the response was %s", invalid, message)
+	case invalid != nil && (r.check == nil || r.check.readsAnswer):
+		return backend, "DATA_LOSS", invalid.Error()
 	case r.check == nil:
 		return backend, "", ""
 	}
@@ -148,10 +151,14 @@ func (r *Request) Judge(status int, header http.Header, body []byte, address str
 	return backend, "", ""
 }
 
-// parsed returns a body as what its content type says: a value of JSON, or text.
+// parsed returns a body as what its content type says: a value of JSON, which is null if there is no body, or text.
 func parsed(body []byte, contentType string) (any, error) {
-	if !strings.Contains(contentType, "json") {
+	kind, _, _ := mime.ParseMediaType(contentType)
+	if kind != "application/json" && !strings.HasSuffix(kind, "+json") {
 		return string(body), nil
+	}
+	if len(bytes.TrimSpace(body)) == 0 {
+		return nil, nil
 	}
 	var value any
 	if err := json.Unmarshal(body, &value); err != nil {

@@ -44,6 +44,13 @@ func TestHTTPResponsesAreJudged(t *testing.T) {
 		{service.Spec{Check: "status == 200"}, 500, "application/json", `{}`, "1.2.3.4:5", "HTTP_500", "status == 200 is false"},
 		{service.Spec{Check: "answer.total > 3"}, 200, "application/json", `{`, "1.2.3.4:5", "DATA_LOSS", "the body is not JSON"},
 		{service.Spec{Check: `answer == "ok" && headers["x-pod"] == "a"`}, 200, "text/plain", "ok", "1.2.3.4:5", "", ""},
+		{service.Spec{Check: "status == 204"}, 204, "application/json", "", "1.2.3.4:5", "", ""},
+		{service.Spec{Check: "status == 200"}, 200, "application/json", "{", "1.2.3.4:5", "", ""},
+		{service.Spec{Check: "answer == null"}, 200, "application/json", "", "1.2.3.4:5", "", ""},
+		{service.Spec{Check: `answer.startsWith("{}")`}, 200, "application/x-ndjson", "{}\n{}\n", "1.2.3.4:5", "", ""},
+		{service.Spec{Check: "answer.total == 1"}, 200, "application/problem+json; charset=utf-8", `{"total": 1}`, "1.2.3.4:5", "", ""},
+		{service.Spec{Check: "answer.total > 3"}, 502, "application/json", "{", "1.2.3.4:5", "HTTP_502", "the body is not JSON"},
+		{service.Spec{Identity: service.Identity{Field: "pod"}}, 502, "application/json", "{", "", "HTTP_502", "HTTP 502"},
 		{service.Spec{Identity: service.Identity{Header: "x-pod"}}, 200, "text/plain", "", "a", "", ""},
 		{service.Spec{Identity: service.Identity{Field: "server.name"}}, 200, "application/json", `{"server": {"name": "b"}}`, "b", "", ""},
 	} {

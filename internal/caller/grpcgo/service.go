@@ -41,7 +41,7 @@ func Describe(ctx context.Context, spec service.Spec, target caller.Target) (sou
 	}
 	defer func() { err = errors.Join(err, channel.Close()) }()
 	if source, err = method.Copy(ctx, method.FromServer(channel, md), spec.Method); err != nil {
-		return nil, fmt.Errorf("call %s: %w", spec.Name, err)
+		return nil, fmt.Errorf("call %s: %w", spec.Name, service.InFields(err))
 	}
 	return source, nil
 }

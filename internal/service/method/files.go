@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/bufbuild/protocompile"
@@ -58,13 +59,10 @@ func FromProto(ctx context.Context, names []string, dirs []string) (Source, erro
 
 // compile adds a file and its imports to all.
 func compile(ctx context.Context, file string, dirs []string, all *protoregistry.Files) error {
-	if len(dirs) == 0 {
-		dirs, file = []string{filepath.Dir(file)}, filepath.Base(file)
-	}
+	name, dirs := place(file, dirs)
 	compiler := protocompile.Compiler{
 		Resolver: protocompile.WithStandardImports(&protocompile.SourceResolver{ImportPaths: dirs}),
 	}
-	name := relativeTo(file, dirs)
 	compiled, err := compiler.Compile(ctx, name)
 	if at := new(fs.PathError); errors.As(err, &at) && !strings.HasSuffix(at.Path, name) {
 		return request.Invalidf("compile %s: %w; set --import-path to the directory of its imports", file, err)
@@ -80,14 +78,27 @@ func compile(ctx context.Context, file string, dirs []string, all *protoregistry
 	return nil
 }
 
-// relativeTo returns the path of a file relative to its import directory.
-func relativeTo(file string, dirs []string) string {
+// place returns the name of a file below one of the import directories, and these. A file in none of them adds its
+// own directory. A file that does not exist is looked for in each directory by the end of its path: it was named
+// relative to an import directory, as for protoc.
+func place(file string, dirs []string) (name string, all []string) {
 	for _, dir := range dirs {
 		if relative, err := filepath.Rel(dir, file); err == nil && filepath.IsLocal(relative) {
-			return filepath.ToSlash(relative)
+			return filepath.ToSlash(relative), dirs
 		}
 	}
-	return file
+	if _, err := os.Stat(file); err == nil || len(dirs) == 0 {
+		return filepath.Base(file), append(slices.Clone(dirs), filepath.Dir(file))
+	}
+	rest := filepath.ToSlash(filepath.Clean(file))
+	for more := true; more; _, rest, more = strings.Cut(rest, "/") {
+		for _, dir := range dirs {
+			if _, err := os.Stat(filepath.Join(dir, rest)); err == nil && rest != "" {
+				return rest, dirs
+			}
+		}
+	}
+	return file, dirs
 }
 
 // register registers a file after its imports.
