@@ -18,10 +18,9 @@ func TestBuiltInExperimentsOnAService(t *testing.T) {
 		arms string
 		want string // empty: it runs
 	}{
-		"channels": {}, "churn": {}, "rollout": {}, "proxy-tax": {},
+		"channels": {}, "churn": {}, "rollout": {}, "proxy-tax": {}, "policies": {},
 		"balancing":    {arms: "clusterip,headless,envoy,endpointslice,xds,haproxy,nginx,forwarder,clusterip-again"},
 		"chain":        {arms: "wire-go,grpc-go"},
-		"policies":     {want: "slow needs the help of the server, and the service orders has no such help yet: use kill, stop, pause, roll, scale or cut"},
 		"long-streams": {want: "--service orders.yaml: experiment long-streams compares what only rpclab's own servers have (arm streams sets caller.stream, arm aged sets server.max_age, arm cut sets server.max_age, and 2 more): it cannot run on a service"},
 		"security":     {want: "--service orders.yaml: some arms of security differ in what only rpclab's own servers have (arm unary-tls sets server.security, arm unary-mtls sets server.security, arm unary-jwt-once sets caller.jwt, and 3 more): add --arms unary-bare,unary-bare-again"},
 		"ladder":       {want: "--service orders.yaml: experiment ladder compares what only rpclab's own servers have (arm rest-blocking sets server.model, arm rest-virtual sets server.model, arm rest-webflux sets server.model, and 11 more): it cannot run on a service"},

@@ -13,6 +13,7 @@ import (
 
 	"rpclab/internal/agent"
 	"rpclab/internal/cluster"
+	"rpclab/internal/cluster/faultproxy"
 	"rpclab/internal/cluster/kubernetes"
 	"rpclab/internal/lab"
 	generator "rpclab/internal/load"
@@ -118,6 +119,46 @@ func runForward(ctx context.Context, stdout io.Writer, listen string, service cl
 	}
 	forward.Serve(ctx, listener.(*net.TCPListener), table)
 	return nil
+}
+
+// faultProxyCommand is the process before a backend of a user's service.
+func faultProxyCommand() *cobra.Command {
+	var listen, backend string
+	command := &cobra.Command{
+		Use:    "fault-proxy --backend ADDRESS",
+		Short:  "Inject faults before one backend (used by rpclab itself)",
+		Args:   noArgs,
+		Hidden: true,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if _, err := listenToken("--listen", listen, "", "other machines could connect to the backend: listen on 127.0.0.1"); err != nil {
+				return err
+			}
+			if _, err := process.RaiseFileLimit(); err != nil {
+				return err
+			}
+			// The kernel's keepalive would close healthy connections, as in `rpclab server`.
+			listener, err := (&net.ListenConfig{KeepAlive: -1}).Listen(c.Context(), "tcp", listen)
+			if err != nil {
+				return fmt.Errorf("cannot listen on %s: %w", listen, err)
+			}
+			proxy := faultproxy.New(backend)
+			go func() {
+				proxy.ServeCommands(c.InOrStdin(), c.OutOrStdout())
+				os.Exit(exitLab) // the supervisor exited
+			}()
+			if err := stdio.Announce(c.OutOrStdout(), listener.Addr()); err != nil {
+				return errors.Join(err, listener.Close())
+			}
+			proxy.Serve(c.Context(), listener.(*net.TCPListener))
+			proxy.WriteCount(c.OutOrStdout())
+			return nil
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&listen, "listen", "127.0.0.1:0", "`address` to listen on")
+	flags.StringVar(&backend, "backend", "", "`address` of the backend")
+	_ = command.MarkFlagRequired("backend")
+	return command
 }
 
 // agentCommand runs between the lab and a program in a pod.

@@ -4,6 +4,7 @@ package cluster
 
 import (
 	"context"
+	"net/netip"
 	"time"
 
 	"rpclab/internal/measure"
@@ -36,6 +37,8 @@ type Spec struct {
 	Existing string
 	// Port is the port of Existing, or that at which the pods of a Program accept calls; 0: not set.
 	Port int
+	// FaultProxy puts a fault proxy before each backend of a Program, which can then be slow and fail.
+	FaultProxy bool
 	// Command runs a server program of another language; nil: rpclab server.
 	Command  []string
 	Protocol string   // of the health check: rest or tcp; else gRPC
@@ -132,6 +135,20 @@ type ResourceLimits interface {
 type LocalProcesses interface {
 	// Processes returns the processes of all backends that are not stopping.
 	Processes() []measure.Watched
+}
+
+// FaultProxies is implemented by a [Deployment] that can have a fault proxy before each backend.
+type FaultProxies interface {
+	// FaultProxies returns the proxies before all backends that are not stopping; nil: there are none.
+	FaultProxies() []FaultProxy
+	// FaultProxyCPU is the CPU time that all fault proxies have used, also those that exited.
+	FaultProxyCPU() time.Duration
+}
+
+// FaultProxy is the process of a fault proxy.
+type FaultProxy struct {
+	PID           int
+	Addr, Backend netip.AddrPort // of the proxy, which is published, and of the backend
 }
 
 // MeshProxies is implemented by a [Cluster] whose meshes inject proxies into pods.

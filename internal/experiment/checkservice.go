@@ -181,8 +181,6 @@ func (d *document) checkServiceEvents(e *Experiment, s Service, wrong *problems)
 			at = d.root.get("events").values[i]
 		}
 		switch {
-		case slices.Contains([]string{"slow", "fail", "flap"}, action):
-			wrong.add(at.at, "%s needs the help of the server, and the service %s has no such help yet: use kill, stop, pause, roll, scale or cut", action, s.Name)
 		case slices.Contains([]string{"dns", "recover", "kill_proxy", "kill_control"}, action): // on what rpclab starts
 		case s.Server.Addresses != nil:
 			wrong.add(at.at, "%s would disturb the service %s, which rpclab did not start: remove the event, or set server.command in place of server.addresses", action, s.Name)
@@ -190,6 +188,10 @@ func (d *document) checkServiceEvents(e *Experiment, s Service, wrong *problems)
 			wrong.add(at.at, "%s would disturb the Service %s, which rpclab did not start: remove the event, or set server.deployment in place of server.service to measure copies of its pods", action, s.Server.Service)
 		case s.Server.Command == nil && slices.Contains([]string{"pause", "resume"}, action):
 			wrong.add(at.at, "%s sends a signal to a process, and rpclab cannot do that in pods of the service %s: use kill, stop, roll or scale", action, s.Name)
+		case s.Server.Command == nil && slices.Contains([]string{"slow", "fail", "flap"}, action):
+			wrong.add(at.at, "%s needs a proxy before each backend, and rpclab has none in pods of the service %s: use kill, stop, roll or scale, or server.command on one machine", action, s.Name)
+		case event.NeedsFaultProxy() && s.TLS != nil:
+			wrong.add(at.at, "%s needs a proxy that reads the calls, and those of the service %s are encrypted: remove tls, or use kill, stop, pause, flap, roll, scale or cut", action, s.Name)
 		}
 	}
 }

@@ -112,6 +112,10 @@ func (e Event) Action() (action string, count int) {
 // Rolls reports whether the event replaces every backend, one by one.
 func (e Event) Rolls() bool { return e.Roll || e.RollTo != "" }
 
+// NeedsFaultProxy reports whether a proxy before the backends of a user's service performs the event. rpclab's own
+// servers perform it themselves.
+func (e Event) NeedsFaultProxy() bool { return e.Slow != nil || e.Fail != nil }
+
 // backendAction returns the field and the number of backends of an action on some backends; "": another action.
 func (e Event) backendAction() (word string, backends int) {
 	switch {

@@ -54,6 +54,7 @@ func unsupported(t trial, kind string) (all []string) {
 	for _, e := range t.Events {
 		add(local && (e.Drain > 0 || e.Cordon > 0), "kubernetes", "event %q affects nodes", e)
 		add(!local && e.Cut != nil, "local", "event %q affects this machine's network", e)
+		add(!local && t.server.FaultProxy && e.NeedsFaultProxy(), "local", "event %q needs a proxy before each backend of a service", e)
 		add(!local && e.DNS != nil, "local", "event %q affects rpclab's own name server", e)
 	}
 	if only := t.route.OnlyOn; only != "" && only != kind {
@@ -179,6 +180,9 @@ func childrenOf(t trial) int {
 	const shared = 3
 	backends := startedBackends(t)
 	if len(t.Events) > 0 {
+		backends *= 2
+	}
+	if t.server.FaultProxy {
 		backends *= 2
 	}
 	return backends + 2*t.Config.CallerCount() + shared

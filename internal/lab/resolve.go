@@ -113,6 +113,7 @@ func resolveTrial(planned experiment.Trial, services []experiment.Service) (t tr
 		if t.server, err = deployService(*s, t.server); err != nil {
 			return t, fmt.Errorf("service %s: %w", s.Name, err)
 		}
+		t.server.FaultProxy = len(t.server.Addresses) == 0 && slices.ContainsFunc(t.Events, experiment.Event.NeedsFaultProxy)
 		if t.versions, err = versions(services, t.Events, t.server); err != nil {
 			return t, err
 		}

@@ -17,8 +17,8 @@ type Fault struct {
 	Flap   time.Duration `json:"flap,omitempty"`  // interval at which health changes, NOT_SERVING first; 0: never
 }
 
-// extraDelay returns how long to delay a response that took a time to compute.
-func (f Fault) extraDelay(took time.Duration) time.Duration {
+// Delay returns how long to delay a response that took a time to compute.
+func (f Fault) Delay(took time.Duration) time.Duration {
 	return f.Slow + time.Duration(max(f.Factor-1, 0)*float64(took))
 }
 

@@ -105,7 +105,7 @@ func (s *Server) beginCall(ctx context.Context) (end func() error, err error) {
 	}
 	began := time.Now()
 	return func() error {
-		err := sleep(ctx, fault.extraDelay(time.Since(began)))
+		err := sleep(ctx, fault.Delay(time.Since(began)))
 		if s.workerSlots != nil {
 			<-s.workerSlots
 		}

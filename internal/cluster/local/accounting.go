@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -69,6 +70,9 @@ func (d *deployment) Processes() (all []measure.Watched) {
 	defer d.mu.Unlock()
 	for _, r := range d.active() {
 		all = append(all, measure.Watched{Name: r.id, PID: r.process.Pid(), Suspended: r.isPaused})
+		if r.proxy != nil {
+			all = append(all, measure.Watched{Name: "fault proxy of " + r.id, PID: r.proxy.Pid(), Suspended: r.isPaused})
+		}
 	}
 	return all
 }
@@ -104,4 +108,30 @@ func (d *deployment) Failures() []string {
 		}
 	}
 	return failures
+}
+
+// FaultProxies implements [cluster.FaultProxies].
+func (d *deployment) FaultProxies() (all []cluster.FaultProxy) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, r := range d.active() {
+		if r.proxy != nil {
+			all = append(all, cluster.FaultProxy{PID: r.proxy.Pid(), Addr: r.addr, Backend: r.listen})
+		}
+	}
+	return all
+}
+
+// FaultProxyCPU implements [cluster.FaultProxies].
+func (d *deployment) FaultProxyCPU() time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	used := d.exitedProxyCPU
+	for _, r := range d.replicas {
+		if r.proxy != nil {
+			cpu, _ := measure.CPU(r.proxy.Pid()) // 0 if it has just exited
+			used += cpu
+		}
+	}
+	return used
 }

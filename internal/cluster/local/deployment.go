@@ -28,6 +28,11 @@ func (c *Cluster) Deploy(ctx context.Context, spec cluster.Spec) (cluster.Deploy
 	if err := c.checkProgram(spec.Program, spec.Replicas); err != nil {
 		return nil, fmt.Errorf("deploy %s: %w", spec.Name, err)
 	}
+	if spec.FaultProxy = spec.FaultProxy && spec.Program != nil; spec.FaultProxy {
+		if err := c.checkFaultProxy(spec.Program); err != nil {
+			return nil, fmt.Errorf("deploy %s: %w", spec.Name, err)
+		}
+	}
 	endpoints := cluster.NewEndpoints()
 	names := publish.Names{Service: spec.Name, Namespace: "default", Port: c.addresses.port}
 	publisher, err := publish.Serve(endpoints, names, c.addresses.own)
@@ -63,6 +68,8 @@ type deployment struct {
 	replicas  []*replica
 	mechanism string // that enforces the limits; empty: there are none
 	account   cluster.Accounting
+	// exitedProxyCPU is the CPU time of the fault proxies that exited.
+	exitedProxyCPU time.Duration
 }
 
 func newDeployment(c *Cluster, spec cluster.Spec, endpoints *cluster.Endpoints, publisher *publish.Publisher) *deployment {
@@ -137,7 +144,18 @@ func (d *deployment) launch(started func(error)) error {
 func (d *deployment) startReplica(id string, addr netip.AddrPort, limits limits) (*replica, error) {
 	from := d.cluster.addresses.probeSource()
 	if d.spec.Program != nil {
-		return startProgram(id, addr, d.spec.Program, limits, from)
+		r, err := startProgram(id, addr, d.spec.Program, limits, from)
+		if err != nil || !d.spec.FaultProxy {
+			return r, err
+		}
+		proxy, err := d.cluster.startFaultProxy(id, addr)
+		if err != nil {
+			r.process.Kill()
+			return nil, errors.Join(err, r.health.Close())
+		}
+		r.addProxy(proxy)
+		d.tasks.Go(r.watchProxy)
+		return r, nil
 	}
 	program := d.spec.Command
 	if program == nil {
@@ -164,6 +182,7 @@ func (d *deployment) run(r *replica, started func(error)) {
 		started(err)
 	}
 	d.endpoints.Remove(r.id)
+	r.endProxy()
 	d.recordExit(r, err)
 	if err != nil {
 		// A server that cannot start must not be restarted in a tight loop.
@@ -181,6 +200,9 @@ func (d *deployment) recordExit(r *replica, failed error) {
 	defer d.mu.Unlock()
 	d.replicas = slices.DeleteFunc(d.replicas, func(other *replica) bool { return other == r })
 	d.account.Exited[r.id] = r.finalUsage()
+	if r.proxy != nil {
+		d.exitedProxyCPU += r.proxy.CPU()
+	}
 	if r.counted {
 		if calls, ok := r.FinalCallCount(); ok {
 			d.account.Calls[r.id] = calls - r.began
@@ -191,6 +213,9 @@ func (d *deployment) recordExit(r *replica, failed error) {
 	}
 	if why := r.limits.killed(r.id); why != "" {
 		failed = errors.New(why)
+	}
+	if r.proxy != nil && r.proxy.died.Load() {
+		failed = r.proxy.failure()
 	}
 	if failed == nil {
 		failed = fmt.Errorf("server %s exited unexpectedly: %v; %s", r.id, r.process.Err(), r.lastLines())
@@ -237,8 +262,7 @@ func (d *deployment) Remove() error {
 	d.mu.Unlock()
 	var killed sync.WaitGroup
 	for _, r := range stopping {
-		r.markStopping()
-		killed.Go(r.process.Kill)
+		killed.Go(r.kill)
 	}
 	killed.Wait()
 	d.tasks.Wait()

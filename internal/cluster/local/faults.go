@@ -20,7 +20,7 @@ func (d *deployment) Slow(_ context.Context, n int, by time.Duration, times floa
 	if by == 0 && times == 0 {
 		return nil, d.setFaults(slow)
 	}
-	if err := d.needsOwnServer("slow"); err != nil {
+	if err := d.needsFaultProxy("slow"); err != nil {
 		return nil, err
 	}
 	return d.each(n, func(r *replica) error { return r.SetFault(slow) })
@@ -32,7 +32,7 @@ func (d *deployment) Fail(_ context.Context, n int, name string) ([]string, erro
 	if err := code.UnmarshalJSON([]byte(strconv.Quote(name))); err != nil || code == codes.OK {
 		return nil, fmt.Errorf("fail with %q: this is not an error code; use one such as UNAVAILABLE, INTERNAL, RESOURCE_EXHAUSTED, …", name)
 	}
-	if err := d.needsOwnServer("fail"); err != nil {
+	if err := d.needsFaultProxy("fail"); err != nil {
 		return nil, err
 	}
 	return d.each(n, func(r *replica) error {
@@ -42,10 +42,11 @@ func (d *deployment) Fail(_ context.Context, n int, name string) ([]string, erro
 
 // Flap alternates the health of the n oldest ready backends; the health check sees it.
 func (d *deployment) Flap(_ context.Context, n int, every time.Duration) ([]string, error) {
-	if err := d.needsOwnServer("flap"); err != nil {
-		return nil, err
-	}
 	return d.each(n, func(r *replica) error {
+		if health, ok := r.health.(*flapping); ok {
+			health.flap(every)
+			return nil
+		}
 		return r.SetFault(func(f *workload.Fault) { f.Flap = every })
 	})
 }
@@ -74,6 +75,13 @@ func (d *deployment) SetDNSFault(delay time.Duration, wrong bool) error {
 func (d *deployment) Recover(context.Context) error {
 	d.publisher.SetDNSFault(0, false)
 	err := d.setFaults(func(f *workload.Fault) { *f = workload.Fault{} })
+	d.mu.Lock()
+	for _, r := range d.active() {
+		if health, ok := r.health.(*flapping); ok {
+			health.flap(0)
+		}
+	}
+	d.mu.Unlock()
 	return errors.Join(netfault.StopDropping(d.spec.Name), err)
 }
 
@@ -91,12 +99,12 @@ func (d *deployment) setFaults(change func(*workload.Fault)) error {
 	return errors.Join(errs...)
 }
 
-// needsOwnServer is the error of a fault that only rpclab's own server can have.
-func (d *deployment) needsOwnServer(fault string) error {
+// needsFaultProxy is the error of a fault of a program without a fault proxy.
+func (d *deployment) needsFaultProxy(fault string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.spec.Program == nil {
+	if d.spec.Program == nil || d.spec.FaultProxy {
 		return nil
 	}
-	return fmt.Errorf("%s %s: only rpclab's own server can do that, and server.command is another program", fault, d.spec.Name)
+	return fmt.Errorf("%s %s: only rpclab's own server can do that without a fault proxy, and server.command is another program", fault, d.spec.Name)
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -128,6 +129,32 @@ func healthOf(ready cluster.Ready, addr netip.AddrPort, from netip.Addr) (health
 	}
 	channel.Connect()
 	return grpcHealth{channel}, nil
+}
+
+// flapping is the health of a program, which alternates while a flap event lasts.
+type flapping struct {
+	health
+
+	mu    sync.Mutex
+	every time.Duration // 0: it does not flap
+	since time.Time
+}
+
+// flap alternates the health at an interval, not serving first; 0: no more.
+func (f *flapping) flap(every time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.every, f.since = every, time.Now()
+}
+
+func (f *flapping) probe(ctx context.Context) error {
+	f.mu.Lock()
+	down := f.every > 0 && time.Since(f.since)/f.every%2 == 0
+	f.mu.Unlock()
+	if down {
+		return fmt.Errorf("%w: it flaps", errNotServing)
+	}
+	return f.health.probe(ctx)
 }
 
 type grpcHealth struct{ *grpc.ClientConn }

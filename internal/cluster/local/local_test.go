@@ -41,6 +41,7 @@ func newCluster(t *testing.T, o local.Options) *local.Cluster {
 	if o.Server == nil {
 		o.Server = []string{testkit.Rpclab(t), "server"}
 	}
+	o.Self = []string{testkit.Rpclab(t)}
 	o.Log = slog.New(slog.DiscardHandler)
 	c, err := local.New(o)
 	if err != nil {

@@ -37,7 +37,7 @@ func startProgram(id string, addr netip.AddrPort, program *cluster.Program, limi
 	if err != nil {
 		return nil, errors.Join(err, health.Close())
 	}
-	return &replica{id: id, addr: addr, process: p, health: health, limits: limits, program: program, command: command}, nil
+	return &replica{id: id, addr: addr, process: p, health: &flapping{health: health}, limits: limits, program: program, command: command}, nil
 }
 
 // checkProgram returns an error if a program cannot run as so many replicas at once; nil is rpclab's own server.

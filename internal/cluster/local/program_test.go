@@ -65,15 +65,14 @@ func TestAProgramRunsAsBackends(t *testing.T) {
 	}
 }
 
-func TestOnlyRPCLabsOwnServerIsSlowFailsOrFlaps(t *testing.T) {
+func TestAProgramIsNeitherSlowNorFailsWithoutAFaultProxy(t *testing.T) {
 	t.Parallel()
 	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Program: program(t), Replicas: 1})
 	for name, fault := range map[string]func() ([]string, error){
 		"slow": func() ([]string, error) { return d.Slow(t.Context(), 1, time.Second, 0) },
 		"fail": func() ([]string, error) { return d.Fail(t.Context(), 1, "UNAVAILABLE") },
-		"flap": func() ([]string, error) { return d.Flap(t.Context(), 1, time.Second) },
 	} {
-		want := name + " greeter: only rpclab's own server can do that, and server.command is another program"
+		want := name + " greeter: only rpclab's own server can do that without a fault proxy, and server.command is another program"
 		if _, err := fault(); err == nil || err.Error() != want {
 			t.Errorf("%s: error %v, want %s", name, err, want)
 		}

@@ -3,6 +3,7 @@ package local
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"path/filepath"
@@ -31,8 +32,10 @@ type replica struct {
 	process *process.Process
 	health  health
 	limits  limits
-	// Controller sends commands to rpclab's own server; nil: the replica runs a program of the user's.
+	// Controller sends commands to rpclab's own server, or to the fault proxy before a program; nil: there is none.
 	*control.Controller
+	proxy   *faultProxy      // nil: none
+	listen  netip.AddrPort   // of the program, if it has a proxy, whose address is addr
 	program *cluster.Program // nil: rpclab's own server
 	command []string         // of the program
 
@@ -85,7 +88,10 @@ func (r *replica) awaitReady(ctx context.Context) error {
 	}()
 	err := awaitServing(ctx, r.health)
 	if err == nil {
-		return nil
+		if r.proxy != nil {
+			err = r.proxy.await()
+		}
+		return err
 	}
 	select {
 	case <-r.process.Done():
@@ -151,7 +157,44 @@ func (r *replica) isStopping() bool {
 // kill ends the process for an event, so its exit is not a failure.
 func (r *replica) kill() {
 	r.markStopping()
-	r.process.Kill()
+	_ = r.each(func(p *process.Process) error { p.Kill(); return nil })
+}
+
+// addProxy puts a fault proxy before a program that has just started.
+func (r *replica) addProxy(p *faultProxy) {
+	r.proxy, r.listen, r.addr = p, r.addr, p.addr
+	r.Controller, r.counted = p.control, true
+}
+
+// watchProxy ends a backend whose proxy has exited: no call reaches it.
+func (r *replica) watchProxy() {
+	<-r.proxy.Done()
+	select {
+	case <-r.process.Done():
+	default:
+		r.proxy.died.Store(!r.isStopping())
+		r.process.Kill()
+	}
+}
+
+// endProxy ends the proxy of a backend that has exited: after a graceful stop when the last response is sent,
+// else at once, as the kernel closes the connections of a process that crashes.
+func (r *replica) endProxy() {
+	switch {
+	case r.proxy == nil:
+	case r.isStopping():
+		r.proxy.Stop(stopGrace)
+	default:
+		r.proxy.Kill()
+	}
+}
+
+// each calls do for the processes of a backend, its proxy first.
+func (r *replica) each(do func(*process.Process) error) error {
+	if r.proxy == nil {
+		return do(r.process)
+	}
+	return errors.Join(do(r.proxy.Process), do(r.process))
 }
 
 // pause suspends the process and those that it started, or resumes them.
@@ -160,9 +203,9 @@ func (r *replica) pause(paused bool) error {
 	defer r.mu.Unlock()
 	r.paused = paused
 	if paused {
-		return r.process.Suspend()
+		return r.each((*process.Process).Suspend)
 	}
-	return r.process.Resume()
+	return r.each((*process.Process).Resume)
 }
 
 func (r *replica) isPaused() bool {
@@ -199,7 +242,7 @@ func (r *replica) finalUsage() cluster.Usage {
 // stop ends the process gracefully. It resumes a paused process, which could not exit. rpclab's own server
 // drains by itself after SIGTERM; a program is signalled after the drain, as a pod whose preStop hook sleeps.
 func (r *replica) stop(drain time.Duration) {
-	_ = r.process.Resume()
+	_ = r.each((*process.Process).Resume)
 	if r.program == nil {
 		r.process.Stop(drain + stopGrace)
 		return

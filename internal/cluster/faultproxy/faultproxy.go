@@ -1,0 +1,182 @@
+// Package faultproxy runs between clients and one backend of a user's service and injects faults: it delays responses, or
+// answers calls with an error. Without a fault it passes everything on.
+//
+// Each connection of a client has one connection to the backend. HTTP/2 is passed on frame by frame, so clients
+// see the backend's own settings, flow control, pings, resets of streams and GOAWAY, and a connection ends when
+// the backend ends it. HTTP/1.1 is passed on request by request.
+package faultproxy
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+
+	"rpclab/internal/process/stdio"
+	"rpclab/internal/workload"
+)
+
+// Proxy passes the connections of clients on to one backend.
+type Proxy struct {
+	backend string // host:port
+	fault   atomic.Pointer[workload.Fault]
+	begun   atomic.Uint64
+}
+
+// New returns a proxy before a backend (host:port), without a fault.
+func New(backend string) *Proxy {
+	p := &Proxy{backend: backend}
+	p.SetFault(workload.Fault{})
+	return p
+}
+
+// SetFault injects a fault into all calls, and messages of streams, that begin from now on. It replaces the
+// last fault. Health checks and reflection have none. Fault.Flap has no effect.
+func (p *Proxy) SetFault(fault workload.Fault) { p.fault.Store(&fault) }
+
+// WriteCount writes a line with the number of calls begun, without health checks and reflection.
+func (p *Proxy) WriteCount(to io.Writer) { fmt.Fprintln(to, p.begun.Load()) }
+
+// ServeCommands executes the commands of a [workload.Command] a line, as rpclab's own server does, and returns at
+// the end of input.
+func (p *Proxy) ServeCommands(commands io.Reader, answers io.Writer) {
+	_, _ = io.Copy(stdio.NewLines(func(line string) {
+		var command workload.Command
+		if json.Unmarshal([]byte(line), &command) != nil {
+			return
+		}
+		if command.Fault != nil {
+			p.SetFault(*command.Fault)
+		}
+		if command.Count {
+			p.WriteCount(answers)
+		}
+	}), commands)
+}
+
+// retry is the pause after accept fails, for example for want of file descriptors.
+const retry = 5 * time.Millisecond
+
+// Serve passes on connections until ctx ends. Then it accepts no more, and returns when the last has ended. It
+// also stops accepting when the backend no longer listens, so that clients see that.
+func (p *Proxy) Serve(ctx context.Context, listener *net.TCPListener) {
+	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
+	defer stop()
+	var connections sync.WaitGroup
+	defer connections.Wait()
+	for {
+		client, err := listener.AcceptTCP()
+		switch {
+		case err == nil:
+			connections.Go(func() { p.pass(client, listener) })
+		case errors.Is(err, net.ErrClosed):
+			return
+		default:
+			time.Sleep(retry)
+		}
+	}
+}
+
+// pass connects a client to the backend until one of them ends the connection.
+func (p *Proxy) pass(client *net.TCPConn, listener *net.TCPListener) {
+	conn, err := (&net.Dialer{KeepAlive: -1}).Dial("tcp", p.backend) // no connection of this machine breaks silently
+	if err != nil {
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			_ = listener.Close()
+		}
+		reset(client)
+		return
+	}
+	c := &connection{proxy: p, client: newSide(client), backend: newSide(conn.(*net.TCPConn)), streams: map[uint32]*stream{}}
+	protocol := make(chan func() error, 1) // that passes the responses on; nil: the client has ended the connection
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, err := c.backend.in.Peek(1)
+		if err != nil {
+			c.client.end(err)
+		}
+		if responses := <-protocol; responses != nil {
+			err = cmp.Or(err, responses())
+		}
+		c.client.end(err)
+	}()
+	method, err := c.client.in.Peek(len(http2Method))
+	switch {
+	case err != nil:
+		protocol <- nil
+	case string(method) == http2Method:
+		protocol <- c.passResponses
+		err = c.passRequests()
+	default:
+		pending := make(chan pendingRequest, pipelined)
+		protocol <- func() error { return c.passHTTP1Responses(pending) }
+		err = c.passHTTP1Requests(pending)
+	}
+	c.forgetStreams()
+	c.backend.end(err)
+	<-ended
+}
+
+// connection is the connection of a client with its own connection to the backend.
+type connection struct {
+	proxy           *Proxy
+	client, backend *side // their locks come before mu
+
+	mu      sync.Mutex
+	streams map[uint32]*stream // in progress, by their number
+	last    uint32             // the highest number of a stream
+}
+
+// side is one of the two ends.
+type side struct {
+	conn    *net.TCPConn
+	in      *bufio.Reader
+	frame   []byte         // the last one read
+	decoder *hpack.Decoder // of headers from this end
+
+	mu      sync.Mutex // held to write
+	out     *bufio.Writer
+	framer  *http2.Framer  // writes to out
+	encoder *hpack.Encoder // of headers to this end
+	block   bytes.Buffer
+}
+
+const bufferSize = 64 << 10
+
+func newSide(conn *net.TCPConn) *side {
+	s := &side{conn: conn, in: bufio.NewReaderSize(conn, bufferSize), out: bufio.NewWriterSize(conn, bufferSize)}
+	s.framer, s.encoder, s.decoder = http2.NewFramer(s.out, nil), hpack.NewEncoder(&s.block), hpack.NewDecoder(tableSize, nil)
+	return s
+}
+
+// end ends the connection as the other end did, whose error of reading err is.
+func (s *side) end(err error) {
+	if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) {
+		_ = s.conn.Close()
+		return
+	}
+	reset(s.conn)
+}
+
+// reset ends a connection with RST in place of FIN.
+func reset(conn *net.TCPConn) {
+	_ = conn.SetLinger(0)
+	_ = conn.Close()
+}
+
+// isExempt reports whether a call is health or reflection, which have no faults.
+func isExempt(path string) bool { return strings.HasPrefix(path, "/grpc.") }

@@ -1,0 +1,109 @@
+package faultproxy
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"rpclab/internal/workload"
+)
+
+// pipelined is how many HTTP/1.1 requests of a connection may wait for their responses.
+const pipelined = 16
+
+// pendingRequest is an HTTP/1.1 request whose response is to come.
+type pendingRequest struct {
+	*http.Request
+	fault workload.Fault
+	asked time.Time // when it was sent to the backend
+	done  *sync.WaitGroup
+}
+
+// passHTTP1Requests passes on the requests of a client, one after another.
+func (c *connection) passHTTP1Requests(pending chan<- pendingRequest) error {
+	defer close(pending)
+	var unanswered sync.WaitGroup
+	for {
+		request, err := http.ReadRequest(c.client.in)
+		if err != nil {
+			return err
+		}
+		if strings.EqualFold(request.Header.Get("Expect"), "100-continue") {
+			request.Header.Del("Expect")
+			c.client.send(func() { _, _ = io.WriteString(c.client.out, "HTTP/1.1 100 Continue\r\n\r\n") })
+		}
+		c.proxy.begun.Add(1)
+		fault := *c.proxy.fault.Load()
+		if fault.Code != codes.OK {
+			_, err := io.Copy(io.Discard, request.Body)
+			unanswered.Wait()
+			failure := &http.Response{StatusCode: httpStatus(fault.Code), ProtoMajor: 1, ProtoMinor: 1, Request: request, Close: request.Close, Header: http.Header{}}
+			c.client.send(func() { _ = failure.Write(c.client.out) })
+			if err != nil || request.Close {
+				return err
+			}
+			continue
+		}
+		if !containsHeader(request.Header, "User-Agent") {
+			request.Header["User-Agent"] = nil // or Write adds one
+		}
+		unanswered.Add(1)
+		// The response may come before the end of the request.
+		next := pendingRequest{request, fault, time.Now(), &unanswered}
+		pending <- next
+		c.backend.mu.Lock()
+		err = request.Write(c.backend.out)
+		_ = c.backend.out.Flush()
+		c.backend.mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func containsHeader(header http.Header, name string) bool {
+	_, ok := header[name]
+	return ok
+}
+
+// passHTTP1Responses passes on the responses to pending requests, each after the delay of its fault.
+func (c *connection) passHTTP1Responses(pending <-chan pendingRequest) (err error) {
+	defer func() {
+		c.client.end(err) // so that no further requests follow
+		for request := range pending {
+			request.done.Done()
+		}
+	}()
+	for {
+		if _, err := c.backend.in.Peek(1); err != nil {
+			return err
+		}
+		request, ok := <-pending
+		if !ok {
+			return io.EOF
+		}
+		err := c.passHTTP1Response(request)
+		request.done.Done()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (c *connection) passHTTP1Response(request pendingRequest) error {
+	for {
+		response, err := http.ReadResponse(c.backend.in, request.Request)
+		if err != nil {
+			return err
+		}
+		time.Sleep(request.fault.Delay(time.Since(request.asked)))
+		c.client.send(func() { err = response.Write(c.client.out) })
+		if err != nil || response.StatusCode >= http.StatusOK {
+			return err
+		}
+	}
+}
