@@ -81,6 +81,14 @@ func (p *progress) wait(what string) {
 	}
 }
 
+// note prints a line that stays.
+func (p *progress) note(text string) {
+	p.end()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fmt.Fprintln(p.out, text)
+}
+
 // shortLoad is the time for which a load is not worth a line.
 const shortLoad = 1500 * time.Millisecond
 

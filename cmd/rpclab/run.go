@@ -285,13 +285,13 @@ func (f runFlags) runAndShow(c *cobra.Command, plan lab.Plan, commandLine string
 		show(p)
 	}}
 	if f.on == "kubernetes" {
-		return conduct(ctx, plan, o, func(o *lab.Options) (cluster.Cluster, error) { return f.openKubernetes(ctx, o, bar.wait) })
+		return conduct(ctx, plan, o, func(o *lab.Options) (cluster.Cluster, error) { return f.openKubernetes(ctx, o, bar) })
 	}
 	return conductLocal(ctx, c.ErrOrStderr(), plan, o, f.machine)
 }
 
-// openKubernetes creates a cluster in a new namespace, and reports to wait what it waits for.
-func (f runFlags) openKubernetes(ctx context.Context, o *lab.Options, wait func(string)) (cluster.Cluster, error) {
+// openKubernetes creates a cluster in a new namespace, and shows what it waits for.
+func (f runFlags) openKubernetes(ctx context.Context, o *lab.Options, bar *progress) (cluster.Cluster, error) {
 	name := cmp.Or(f.image, os.Getenv("RPCLAB_IMAGE"))
 	if name == "" {
 		var err error
@@ -307,5 +307,5 @@ func (f runFlags) openKubernetes(ctx context.Context, o *lab.Options, wait func(
 	for _, n := range api.Nodes(ctx) {
 		o.Nodes = append(o.Nodes, result.Node(n))
 	}
-	return kubernetes.New(ctx, api, kubernetes.Options{ID: o.ID, Image: name, Progress: wait})
+	return kubernetes.New(ctx, api, kubernetes.Options{ID: o.ID, Image: name, Progress: bar.wait, Note: bar.note})
 }

@@ -257,3 +257,60 @@ func TestEventsOnAnExistingServiceAreRefused(t *testing.T) {
 		t.Errorf("exit code %d, want 3:\n%s", s.code, s.stderr)
 	}
 }
+
+// TestADeploymentIsCopiedMeasuredAndRemoved leaves the original alone.
+func TestADeploymentIsCopiedMeasuredAndRemoved(t *testing.T) {
+	t.Parallel()
+	const namespace = "shop-copy"
+	shop(t, namespace)
+	kubectl(t, "create", "secret", "docker-registry", "registry", "-n", namespace, "--docker-server=registry.invalid", "--docker-username=a", "--docker-password=b")
+	kubectl(t, "create", "secret", "generic", "db", "-n", namespace, "--from-literal=url=x")
+	kubectl(t, "patch", "deployment", "orders", "-n", namespace, "-p", `{"spec":{"template":{"spec":{"imagePullSecrets":[{"name":"registry"}]}}}}`)
+	kubectl(t, "rollout", "status", "deployment/orders", "-n", namespace, "--timeout=60s")
+	state := func() string {
+		return kubectl(t, "get", "deployments,pods,services", "-n", namespace, "-o", `jsonpath={range .items[*]}{.kind}/{.metadata.name}/{.metadata.generation} {end}`)
+	}
+	testkit.AwaitFor(t, patience, "the pods before the patch to be gone", func() bool { return strings.Count(state(), "Pod/") == 2 })
+	before := state()
+	file := greeter(t, "deployment: "+namespace+"/orders, replicas: 3")
+	g := begin(t, "churn", "--quick", "--service", file, "--arms", "endpointslice", "--set", "load.open.rate=100", "--set", "load.open.duration=12s",
+		"--set", "caller.timeout=15s", "--set", "events=[{at: 1s, kill: 1}]")
+	secrets := ""
+	testkit.AwaitFor(t, patience, "the copies", func() bool {
+		if ns := g.namespace(t); ns != "" {
+			secrets = kubectl(t, "get", "secrets", "-n", ns, "-o", "jsonpath={.items[*].metadata.name}")
+		}
+		return strings.Contains(secrets, "pull-registry")
+	})
+	if want := "agents pull-registry"; secrets != want {
+		t.Errorf("the namespace of the run has the secrets %q, want %q", secrets, want)
+	}
+	s := g.end(t)
+	g.leavesNothing(t)
+	if s.code != 0 || !strings.Contains(s.stderr, "The copy of shop-copy/orders runs container server as user 65532, has no capabilities.") {
+		t.Fatalf("exit code %d, want 0, and what differs from the original:\n%s", s.code, s.stderr)
+	}
+	arm := s.document.Arms[0]
+	if len(arm.Backends) != 4 || arm.Calls == 0 { // one of three was replaced
+		t.Errorf("%d calls, and %d backends are known, want 4: %v", arm.Calls, len(arm.Backends), arm.Backends)
+	}
+	for id := range arm.Backends {
+		if !strings.HasPrefix(id, "hello-") {
+			t.Errorf("the backend %s answered, want copies only", id)
+		}
+	}
+	for _, e := range arm.Trials[0].Events {
+		t.Logf("%s: %d calls failed, first call %s", e.What, e.Failed, after(e.Took.FirstCall))
+		if e.Error != "" {
+			t.Errorf("%s: %s", e.What, e.Error)
+		}
+	}
+	if now := state(); now != before {
+		t.Errorf("the run changed the original from %s to %s", before, now)
+	}
+	kubectl(t, "set", "env", "deployment/orders", "-n", namespace, "--from=secret/db")
+	refused := run(t, "channels", "--quick", "--arms", "shared", "--service", file)
+	if refused.code != 3 || !strings.Contains(refused.stderr, "the variable URL of container server from a Secret") {
+		t.Errorf("exit code %d, want 3, and the secret that is not copied:\n%s", refused.code, refused.stderr)
+	}
+}

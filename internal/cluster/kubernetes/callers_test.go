@@ -27,7 +27,7 @@ func TestAlternatingCallersKeepTheirPods(t *testing.T) {
 		}
 		fmt.Fprint(w, `{"kind": "Status", "apiVersion": "v1", "status": "Success"}`)
 	})
-	pool := newCallerPool(newRun(api, objectScope{namespace: "ns"}, nil))
+	pool := newCallerPool(newRun(api, objectScope{namespace: "ns"}, nil, nil))
 	specs := []cluster.CallerSpec{
 		{Name: "caller", Count: 1, Args: []string{"caller"}},
 		{Name: "caller", Count: 1, Args: []string{"caller"}, Sidecar: []string{"infrastructure"}, Watches: true},

@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -43,8 +44,6 @@ func deploy(ctx context.Context, run *run, spec cluster.Spec) (cluster.Deploymen
 	switch {
 	case spec.Program != nil && !spec.Program.InPods():
 		return nil, fmt.Errorf("deploy %s: server.command starts a program of this machine, not of Kubernetes; use --on local", spec.Name)
-	case spec.Program != nil && spec.Program.Template != "":
-		return nil, fmt.Errorf("deploy %s: server.deployment is not supported yet; use server.image", spec.Name)
 	case spec.Addresses != nil:
 		return nil, fmt.Errorf("deploy %s: server.addresses is not supported on Kubernetes yet; use --on local", spec.Name)
 	case spec.Replicas < 1:
@@ -65,7 +64,7 @@ func (d *deployment) start(ctx context.Context) error {
 	if err := checkInstalled(ctx, d.run.api.client, d.spec.Mesh); err != nil {
 		return err
 	}
-	template, err := backendPods(d.run.objectScope, d.name, d.spec)
+	template, err := d.template(ctx)
 	if err != nil {
 		return err
 	}
@@ -87,6 +86,27 @@ func (d *deployment) start(ctx context.Context) error {
 		return err
 	}
 	return d.describe(ctx)
+}
+
+// template is the template of the pods: copied from another Deployment if the program says so.
+func (d *deployment) template(ctx context.Context) (corev1.PodTemplateSpec, error) {
+	if d.hasAgents() || d.spec.Program.Template == "" {
+		return backendPods(d.run.objectScope, d.name, d.spec)
+	}
+	c, err := d.run.api.copyTemplate(ctx, d.run.objectScope, d.spec)
+	if err != nil {
+		return c.template, err
+	}
+	if len(c.changes) > 0 {
+		d.run.noteOnce(fmt.Sprintf("The copy of %s %s.", d.spec.Program.Template, strings.Join(c.changes, ", ")))
+	}
+	d.spec.Port = c.port
+	if c.template.Labels == nil {
+		c.template.Labels = map[string]string{}
+	}
+	maps.Copy(c.template.Labels, d.run.meta("", map[string]string{labelService: d.name, labelRole: roleProgram}).Labels)
+	inject(d.spec.Mesh, &c.template)
+	return c.template, d.run.api.apply(ctx, c.pulls...)
 }
 
 // follow updates replicas and endpoints from the cluster until the deployment is removed.

@@ -17,6 +17,8 @@ type Options struct {
 	Image string // of rpclab, as nodes know it: rpclab:v1.2.3
 	// Progress receives what the run waits for, in one line; may be nil.
 	Progress func(string)
+	// Note receives what the user should know, in a sentence; may be nil.
+	Note func(string)
 }
 
 // Cluster implements [cluster.Cluster] with pods. All its objects are in its namespace and are
@@ -37,6 +39,9 @@ func New(ctx context.Context, api *API, options Options) (*Cluster, error) {
 	if options.Progress == nil {
 		options.Progress = func(string) {}
 	}
+	if options.Note == nil {
+		options.Note = func(string) {}
+	}
 	if err := api.preflight(ctx); err != nil {
 		return nil, err
 	}
@@ -47,7 +52,7 @@ func New(ctx context.Context, api *API, options Options) (*Cluster, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	created := newRun(api, objectScope{prefix + options.ID, options.ID, options.Image}, options.Progress)
+	created := newRun(api, objectScope{prefix + options.ID, options.ID, options.Image}, options.Progress, options.Note)
 	if err := created.create(ctx); err != nil {
 		return nil, errors.Join(err, created.close())
 	}

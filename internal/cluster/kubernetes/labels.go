@@ -39,6 +39,9 @@ const (
 	noteCordoned = "rpclab/cordoned" // nodes
 )
 
+// noteContainer is the annotation of a pod that names its main container. Copies of other Deployments have it.
+const noteContainer = "kubectl.kubernetes.io/default-container"
+
 // objectScope is the namespace, run and image of objects.
 type objectScope struct{ namespace, id, image string }
 

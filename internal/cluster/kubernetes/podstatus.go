@@ -52,11 +52,14 @@ func countStates(pods []*corev1.Pod, pulls []*corev1.Event, wanted int) string {
 	return text
 }
 
+// serverOf is the name of the container with the server.
+func serverOf(pod *corev1.Pod) string { return cmp.Or(pod.Annotations[noteContainer], mainContainer) }
+
 // exits is how often the pod's server has exited. An eviction ends it, too.
 func exits(pod *corev1.Pod) (n int32) {
 	exited := eviction(pod) != ""
 	for _, status := range pod.Status.ContainerStatuses {
-		if status.Name == mainContainer {
+		if status.Name == serverOf(pod) {
 			n, exited = status.RestartCount, exited || status.State.Terminated != nil
 		}
 	}
@@ -80,7 +83,7 @@ func unexpectedExits(pod *corev1.Pod, noted int32, stopped bool) (failures []str
 	}
 	for _, status := range pod.Status.ContainerStatuses {
 		terminated := cmp.Or(status.State.Terminated, status.LastTerminationState.Terminated)
-		if status.Name != mainContainer || terminated == nil {
+		if status.Name != serverOf(pod) || terminated == nil {
 			continue
 		}
 		if terminated.Reason == oomKilled {
@@ -133,7 +136,7 @@ func outOfMemory(pod *corev1.Pod) string {
 // limitOf is the memory limit of a pod's server.
 func limitOf(pod *corev1.Pod) string {
 	for _, container := range pod.Spec.Containers {
-		if limit, ok := container.Resources.Limits[corev1.ResourceMemory]; ok && container.Name == mainContainer {
+		if limit, ok := container.Resources.Limits[corev1.ResourceMemory]; ok && container.Name == serverOf(pod) {
 			return limit.String()
 		}
 	}

@@ -15,6 +15,7 @@ type run struct {
 	objectScope
 	api      *API
 	progress func(string) // receives what the run waits for
+	note     func(string) // receives what the user should know
 	token    string       // of the agents
 	watcher  *watcher
 	cordons  cordons
@@ -24,12 +25,13 @@ type run struct {
 	tasks  sync.WaitGroup
 
 	named atomic.Int64 // names that uniqueName returned
+	noted sync.Map     // texts that noteOnce passed on
 }
 
-func newRun(api *API, scope objectScope, progress func(string)) *run {
+func newRun(api *API, scope objectScope, progress, note func(string)) *run {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &run{
-		objectScope: scope, api: api, progress: progress, token: rand.Text(),
+		objectScope: scope, api: api, progress: progress, note: note, token: rand.Text(),
 		cordons: cordons{api: api, namespace: scope.namespace}, ctx: ctx, cancel: cancel,
 	}
 }
@@ -52,6 +54,13 @@ func (r *run) create(ctx context.Context) (err error) {
 // uniqueName numbers a name: greeter-1. No two objects of a run have the same number.
 func (r *run) uniqueName(name string) string {
 	return fmt.Sprintf("%s-%d", name, r.named.Add(1))
+}
+
+// noteOnce tells the user something once in a run.
+func (r *run) noteOnce(text string) {
+	if _, known := r.noted.LoadOrStore(text, true); !known {
+		r.note(text)
+	}
 }
 
 // close deletes the namespace with its objects, and returns when it is gone.

@@ -1,0 +1,206 @@
+package kubernetes
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"rpclab/internal/cluster"
+)
+
+// copied is a pod template of another namespace, changed to run in the namespace of a run.
+type copied struct {
+	template corev1.PodTemplateSpec
+	port     int // at which its main container accepts calls
+	pulls    []object
+	changes  []string // what differs from the original
+}
+
+// copyTemplate copies the pod template of a Deployment (NAMESPACE/NAME) with its image pull secrets. It fails if
+// the pods need anything else of their namespace.
+func (a *API) copyTemplate(ctx context.Context, scope objectScope, spec cluster.Spec) (c copied, err error) {
+	namespace, name, _ := strings.Cut(spec.Program.Template, "/")
+	found, err := a.client.AppsV1().Deployments(namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return c, fmt.Errorf("server.deployment: there is no Deployment %s in the namespace %s: see `kubectl get deployments -n %s`", name, namespace, namespace)
+	} else if err != nil {
+		return c, fmt.Errorf("server.deployment: %w", explain(err, namespace))
+	}
+	if c, err = adapt(found, spec); err != nil {
+		return c, err
+	}
+	pod := &c.template.Spec
+	pulls := pod.ImagePullSecrets
+	account := found.Spec.Template.Spec.ServiceAccountName
+	if account == "" {
+		account = "default"
+	}
+	// Pods have the pull secrets of their service account too. Without permission to read the account, rpclab
+	// copies those of the template, and the cluster says which image it cannot get.
+	if from, err := a.client.CoreV1().ServiceAccounts(namespace).Get(ctx, account, metav1.GetOptions{}); err == nil && len(pulls) == 0 {
+		pulls = from.ImagePullSecrets
+	}
+	pod.ImagePullSecrets = nil
+	for _, pull := range pulls {
+		secret, err := a.client.CoreV1().Secrets(namespace).Get(ctx, pull.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) { // Kubernetes ignores it, too
+			continue
+		} else if err != nil {
+			return c, fmt.Errorf("server.deployment: copy its image pull secret %s: %w", pull.Name, explain(err, namespace))
+		}
+		if secret.Type != corev1.SecretTypeDockerConfigJson && secret.Type != corev1.SecretTypeDockercfg {
+			return c, fmt.Errorf("server.deployment: the Secret %s of type %s is no image pull secret, and rpclab copies no other", pull.Name, secret.Type)
+		}
+		renamed := "pull-" + pull.Name
+		c.pulls = append(c.pulls, &corev1.Secret{ObjectMeta: scope.meta(renamed, nil), Type: secret.Type, Data: secret.Data})
+		pod.ImagePullSecrets = append(pod.ImagePullSecrets, corev1.LocalObjectReference{Name: renamed})
+	}
+	return c, nil
+}
+
+// adapt changes a copy of a Deployment's template so that it needs nothing of its namespace, has no permissions
+// and obeys the restricted Pod Security Standard. It fails if that is not possible.
+func adapt(original *appsv1.Deployment, spec cluster.Spec) (c copied, err error) {
+	template := original.Spec.Template.DeepCopy()
+	pod := &template.Spec
+	if reasons := needs(*pod); len(reasons) > 0 {
+		return c, fmt.Errorf("server.deployment: %s cannot run in the namespace of the run, because its pods need\n  %s\n"+
+			"Measure it where it runs with server.service, or run its image with server.image and env", spec.Program.Template, strings.Join(reasons, "\n  "))
+	}
+	if pod.ServiceAccountName != "" && pod.ServiceAccountName != "default" {
+		c.changes = append(c.changes, "has no permissions (service account "+pod.ServiceAccountName+")")
+	}
+	no := false
+	pod.ServiceAccountName, pod.DeprecatedServiceAccount, pod.AutomountServiceAccountToken = noPermissions, "", &no
+	main := mainOf(pod, template.Annotations[noteContainer])
+	if c.port, err = containerPort(*main, spec); err != nil {
+		return c, err
+	}
+	if main.ReadinessProbe == nil {
+		main.ReadinessProbe = readinessProbe(spec.Program.Ready, c.port)
+	}
+	limits := resources(spec.CPUs, spec.Memory)
+	for name, limit := range limits.Limits {
+		if main.Resources.Limits == nil {
+			main.Resources.Limits = corev1.ResourceList{}
+		}
+		if main.Resources.Requests == nil {
+			main.Resources.Requests = corev1.ResourceList{}
+		}
+		main.Resources.Limits[name], main.Resources.Requests[name] = limit, limit
+	}
+	c.changes = append(c.changes, restrict(pod)...)
+	c.template = corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: template.Labels, Annotations: map[string]string{noteContainer: main.Name}}, Spec: *pod}
+	return c, nil
+}
+
+// mainOf is the container with the server: the named one, else the first.
+func mainOf(pod *corev1.PodSpec, name string) *corev1.Container {
+	i := slices.IndexFunc(pod.Containers, func(c corev1.Container) bool { return c.Name == name })
+	return &pod.Containers[max(i, 0)]
+}
+
+// containerPort is the port at which a container accepts calls: the wanted one, or the only one, or the one with the
+// name of a protocol.
+func containerPort(main corev1.Container, spec cluster.Spec) (int, error) {
+	if spec.Port > 0 {
+		return spec.Port, nil
+	}
+	if len(main.Ports) == 1 {
+		return int(main.Ports[0].ContainerPort), nil
+	}
+	for _, name := range []string{"grpc", "http"} {
+		for _, port := range main.Ports {
+			if port.Name == name {
+				return int(port.ContainerPort), nil
+			}
+		}
+	}
+	return 0, fmt.Errorf("server.port: the container %s of %s has %d ports, none with the name grpc or http: set server.port to the one that accepts calls",
+		main.Name, spec.Program.Template, len(main.Ports))
+}
+
+// needs lists what pods need that a namespace of a run does not have, or does not allow.
+func needs(pod corev1.PodSpec) (all []string) {
+	add := func(unmet bool, format string, args ...any) {
+		if unmet {
+			all = append(all, fmt.Sprintf(format, args...))
+		}
+	}
+	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
+		for _, from := range c.EnvFrom {
+			add(from.ConfigMapRef != nil, "the environment of container %s from a ConfigMap", c.Name)
+			add(from.SecretRef != nil, "the environment of container %s from a Secret", c.Name)
+		}
+		for _, env := range c.Env {
+			if from := env.ValueFrom; from != nil {
+				add(from.ConfigMapKeyRef != nil, "the variable %s of container %s from a ConfigMap", env.Name, c.Name)
+				add(from.SecretKeyRef != nil, "the variable %s of container %s from a Secret", env.Name, c.Name)
+			}
+		}
+		for _, port := range c.Ports {
+			add(port.HostPort != 0, "the port %d of the node for container %s", port.HostPort, c.Name)
+		}
+		if s := c.SecurityContext; s != nil {
+			add(s.Privileged != nil && *s.Privileged, "a privileged container, %s", c.Name)
+			add(s.RunAsUser != nil && *s.RunAsUser == 0, "the user root in container %s", c.Name)
+			if s.Capabilities != nil {
+				for _, capability := range s.Capabilities.Add {
+					add(capability != "NET_BIND_SERVICE", "the capability %s for container %s", capability, c.Name)
+				}
+			}
+		}
+	}
+	for _, v := range pod.Volumes {
+		add(v.EmptyDir == nil && v.DownwardAPI == nil, "the volume %s: only emptyDir and downwardAPI are copied, no ConfigMap, Secret or storage", v.Name)
+	}
+	add(pod.HostNetwork || pod.HostPID || pod.HostIPC, "the network or the processes of their node")
+	add(len(pod.ResourceClaims) > 0, "resource claims")
+	add(pod.SecurityContext != nil && pod.SecurityContext.RunAsUser != nil && *pod.SecurityContext.RunAsUser == 0, "the user root")
+	return all
+}
+
+// restrict fills in what the restricted Pod Security Standard requires and a pod leaves open, and returns what that
+// changes for its programs.
+func restrict(pod *corev1.PodSpec) (changes []string) {
+	if pod.SecurityContext == nil {
+		pod.SecurityContext = &corev1.PodSecurityContext{}
+	}
+	yes, no, user := true, false, int64(nobody)
+	shared := pod.SecurityContext
+	shared.RunAsNonRoot = &yes
+	if shared.SeccompProfile == nil {
+		shared.SeccompProfile = &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}
+	}
+	restricted := false
+	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
+		for i := range containers {
+			c := &containers[i]
+			if c.SecurityContext == nil {
+				c.SecurityContext = &corev1.SecurityContext{}
+			}
+			own := c.SecurityContext
+			if own.RunAsUser == nil && shared.RunAsUser == nil {
+				own.RunAsUser = &user
+				changes = append(changes, fmt.Sprintf("runs container %s as user %d", c.Name, user))
+			}
+			if own.Capabilities == nil {
+				own.Capabilities = &corev1.Capabilities{}
+			}
+			if !slices.Contains(own.Capabilities.Drop, "ALL") {
+				own.Capabilities.Drop, restricted = []corev1.Capability{"ALL"}, true
+			}
+			own.AllowPrivilegeEscalation, own.RunAsNonRoot = &no, nil // the pod's holds
+		}
+	}
+	if restricted {
+		changes = append(changes, "has no capabilities")
+	}
+	return changes
+}
