@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ var draftSettings = generator.Settings{Engine: generator.GRPCGo, Balance: genera
 // initCommand writes the first version of a service file.
 func initCommand() *cobra.Command {
 	settings := draftSettings
+	var openAPI string
 	command := &cobra.Command{
 		Use:   "init HOST:PORT",
 		Short: "Write a service file for your own service",
@@ -27,10 +29,11 @@ for each of its methods with a sample message. Experiments run on it with
 'rpclab run NAME --service FILE'. Look at the messages first: rpclab does not
 know which values your service accepts, or which of its methods change data.
 
-rpclab asks the server for its methods by reflection, or reads --proto or
---protoset. It makes no call.`,
+rpclab asks a gRPC server for its methods by reflection, or reads --proto or
+--protoset. Of an HTTP server it reads the OpenAPI document. It makes no call.`,
 		Example: `  rpclab init 127.0.0.1:50051 > orders.yaml
   rpclab init 127.0.0.1:50051 --proto api/orders.proto > orders.yaml
+  rpclab init 127.0.0.1:8080 --openapi api/orders.json > orders.yaml
   rpclab run churn --service orders.yaml`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -40,7 +43,7 @@ rpclab asks the server for its methods by reflection, or reads --proto or
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			settings.Target = args[0]
-			text, err := draftService(c.Context(), settings)
+			text, err := draftService(c.Context(), settings, openAPI)
 			if err != nil {
 				return err
 			}
@@ -52,32 +55,42 @@ rpclab asks the server for its methods by reflection, or reads --proto or
 	flags.StringVar(&settings.Proto, "proto", "", "`file` that describes the methods (default: ask the server)")
 	flags.StringArrayVar(&settings.ImportPaths, "import-path", nil, "`directory` of --proto and its imports (repeatable)")
 	flags.StringVar(&settings.Protoset, "protoset", "", "`file` with a compiled descriptor set that describes the methods")
+	flags.StringVar(&openAPI, "openapi", "", "OpenAPI document (version 3) in `file` that describes the requests to an HTTP server")
 	flags.StringArrayVarP(&settings.Metadata, "metadata", "H", nil, "metadata of every call, `key: value` (repeatable)")
 	flags.StringVar(&settings.Authority, "authority", "", "`name` in :authority of every call")
 	return command
 }
 
-func draftService(ctx context.Context, settings generator.Settings) ([]byte, error) {
-	if settings.Proto != "" && settings.Protoset != "" {
-		return nil, usageError{errors.New("--proto and --protoset exclude each other: set one of them")}
-	}
-	services, err := settings.Services(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("find the methods of %s: %w", settings.Target, err)
-	}
+// draftService returns a service file of the methods of a gRPC server, or of the requests in an OpenAPI document.
+func draftService(ctx context.Context, settings generator.Settings, openAPI string) ([]byte, error) {
 	s := draft.Service{
 		Command: "rpclab init " + settings.Target, Addresses: strings.Split(settings.Target, ","),
-		Methods: draft.Usable(services), ImportPaths: settings.ImportPaths, Protoset: settings.Protoset, Authority: settings.Authority,
-	}
-	if settings.Proto != "" {
-		s.Proto = []string{settings.Proto}
+		ImportPaths: settings.ImportPaths, Protoset: settings.Protoset, Authority: settings.Authority,
 	}
 	for _, line := range settings.Metadata {
 		key, value, _ := strings.Cut(line, ":")
 		s.Metadata = append(s.Metadata, [2]string{strings.TrimSpace(key), strings.TrimSpace(value)})
 	}
-	if len(s.Methods) == 0 {
+	described := slices.DeleteFunc([]string{settings.Proto, settings.Protoset, openAPI}, func(file string) bool { return file == "" })
+	if len(described) > 1 {
+		return nil, usageError{errors.New("--proto, --protoset and --openapi exclude each other: set one of them")}
+	}
+	if openAPI != "" {
+		var err error
+		if s.OpenAPI, err = draft.ReadOpenAPI(openAPI); err != nil {
+			return nil, usageError{fmt.Errorf("--openapi: %w", err)}
+		}
+		return s.Write()
+	}
+	services, err := settings.Services(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("find the methods of %s: %w", settings.Target, err)
+	}
+	if s.Methods = draft.Usable(services); len(s.Methods) == 0 {
 		return nil, fmt.Errorf("%s describes no methods except those of gRPC itself: use --proto or --protoset", settings.Target)
+	}
+	if settings.Proto != "" {
+		s.Proto = []string{settings.Proto}
 	}
 	return s.Write()
 }

@@ -171,5 +171,5 @@ func (f serveFlags) offeredServices() (all []web.Service, err error) {
 func draftOf(ctx context.Context, address string) ([]byte, error) {
 	settings := draftSettings
 	settings.Target = address
-	return draftService(ctx, settings)
+	return draftService(ctx, settings, "")
 }

@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"rpclab/internal/result/resulttest"
@@ -138,4 +140,39 @@ func fetch(url string) (string, error) {
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	return string(text), err
+}
+
+// A draft of an OpenAPI document runs as it is written.
+func TestInitOfAnOpenAPIDocument(t *testing.T) {
+	t.Parallel()
+	var seen sync.Map
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen.Store(r.Method+" "+r.URL.String()+" "+r.Header.Get("X-Tenant"), true)
+		_, _ = io.WriteString(w, "{}")
+	}))
+	defer server.Close()
+	address := strings.TrimPrefix(server.URL, "http://")
+	s := rpclab(t, "init", address, "--openapi", "../../internal/service/draft/testdata/shop.openapi.yaml")
+	if s.code != 0 {
+		t.Fatalf("exit code %d\n%s", s.code, s.stderr)
+	}
+	file := filepath.Join(t.TempDir(), "orders.yaml")
+	if err := os.WriteFile(file, []byte(s.stdout), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, call := range []string{"list-orders", "create-order"} {
+		d, _ := runLoad(t, "--service", file, "--call", call, "-c", "2", "-n", "50")
+		if arm := d.Arms[0]; arm.Calls != 50 || arm.Failed() > 0 {
+			t.Errorf("%s: %d calls, failed: %v %v", call, arm.Calls, arm.Errors, arm.Samples)
+		}
+	}
+	for _, want := range []string{"GET /api/v1/orders?customer=1 blue", "POST /api/v1/orders blue"} {
+		if _, ok := seen.Load(want); !ok {
+			t.Errorf("the server received no request %s", want)
+		}
+	}
+	refused := rpclab(t, "init", address, "--openapi", "none.yaml")
+	if refused.code != 2 || !strings.Contains(refused.stderr, "--openapi: open none.yaml") {
+		t.Errorf("a file that does not exist: exit code %d, %s", refused.code, refused.stderr)
+	}
 }

@@ -3,6 +3,7 @@ package draft
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,7 +19,8 @@ import (
 type Service struct {
 	Command   string // that writes the draft, for its first line
 	Addresses []string
-	Methods   []protoreflect.MethodDescriptor // at least one
+	Methods   []protoreflect.MethodDescriptor // at least one, unless OpenAPI has requests
+	OpenAPI   OpenAPI                         // of an HTTP service
 	// Proto, ImportPaths and Protoset define the methods; empty: server reflection.
 	Proto, ImportPaths []string
 	Protoset           string
@@ -60,26 +62,32 @@ func rank(m protoreflect.MethodDescriptor) int {
 
 // Write returns the draft.
 func (s Service) Write() ([]byte, error) {
-	first := s.Methods[0]
+	title := s.OpenAPI.Title
+	if len(s.Methods) > 0 {
+		title = string(s.Methods[0].Parent().Name())
+	}
+	named := cmp.Or(slug(title), "service")
 	root := mapping()
 	root.HeadComment = strings.Join([]string{
 		"Written by: " + s.Command,
 		"Use it with: rpclab run channels --service FILE",
 	}, "\n")
-	named := slug(string(first.Parent().Name()))
 	add(root, "service", text(strings.Trim(named[:min(len(named), maxName)], "-")))
 	server := mapping()
 	add(server, "addresses", flow(s.Addresses...))
 	server.Content[0].FootComment = strings.Join([]string{
 		"In place of addresses, rpclab can start the service itself. Then experiments can also kill,",
 		"scale and roll it out. Each replica gets an address of its own:",
-		`command: ["./` + slug(string(first.Parent().Name())) + `", "--listen", "{{.Address}}"]`,
+		`command: ["./` + named + `", "--listen", "{{.Address}}"]`,
 		"replicas: 3",
 	}, "\n")
 	add(root, "server", server)
 	calls, names := mapping(), map[string]bool{}
 	for _, m := range s.Methods {
-		add(calls, name(m, names), call(m))
+		add(calls, name(string(m.Name()), string(m.Parent().Name()), names), call(m))
+	}
+	for _, r := range s.OpenAPI.Requests {
+		add(calls, name(r.ID, r.Method, names), r.call())
 	}
 	calls.Content[0].HeadComment = "The first is called, unless --call names another."
 	add(root, "calls", calls)
@@ -92,11 +100,7 @@ func (s Service) Write() ([]byte, error) {
 		add(root, "protoset", text(s.Protoset))
 	}
 	if len(s.Metadata) > 0 {
-		metadata := mapping()
-		for _, pair := range s.Metadata {
-			add(metadata, pair[0], text(pair[1]))
-		}
-		add(root, "metadata", metadata)
+		add(root, "metadata", pairs(s.Metadata))
 	}
 	if s.Authority != "" {
 		add(root, "authority", text(s.Authority))
@@ -132,11 +136,11 @@ func call(m protoreflect.MethodDescriptor) *yaml.Node {
 	return out
 }
 
-// name returns a name for the call of a method that no other call has: get-order.
-func name(m protoreflect.MethodDescriptor, used map[string]bool) string {
-	base := slug(string(m.Name()))
+// name returns a name for a method of a service that no other call has: get-order.
+func name(method, of string, used map[string]bool) string {
+	base := cmp.Or(slug(method), "call")
 	if used[base] {
-		base = slug(string(m.Parent().Name())) + "-" + base
+		base = slug(of) + "-" + base
 	}
 	if len(base) > maxName-2 {
 		base = base[:maxName-2]
@@ -157,22 +161,27 @@ func slug(camel string) string {
 	var b strings.Builder
 	letters := []rune(camel)
 	for i, r := range letters {
-		switch {
-		case unicode.IsUpper(r):
-			if i > 0 && (!unicode.IsUpper(letters[i-1]) || i+1 < len(letters) && unicode.IsLower(letters[i+1])) {
-				b.WriteByte('-')
-			}
-			b.WriteRune(unicode.ToLower(r))
-		case r == '_':
-			b.WriteByte('-')
+		switch lower := unicode.ToLower(r); {
+		case r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r):
+			b.WriteByte(' ')
+		case unicode.IsUpper(r) && i > 0 && (!unicode.IsUpper(letters[i-1]) || i+1 < len(letters) && unicode.IsLower(letters[i+1])):
+			b.WriteString(" " + string(lower))
 		default:
-			b.WriteRune(r)
+			b.WriteRune(lower)
 		}
 	}
-	return strings.Trim(b.String(), "-")
+	return strings.Join(strings.Fields(b.String()), "-")
 }
 
 func mapping() *yaml.Node { return &yaml.Node{Kind: yaml.MappingNode} }
+
+func pairs(all [][2]string) *yaml.Node {
+	out := mapping()
+	for _, pair := range all {
+		add(out, pair[0], text(pair[1]))
+	}
+	return out
+}
 
 func add(to *yaml.Node, key string, value *yaml.Node) {
 	to.Content = append(to.Content, text(key), value)

@@ -1,0 +1,260 @@
+package draft
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"gopkg.in/yaml.v3"
+)
+
+// OpenAPI is the part of an OpenAPI document that a draft needs.
+type OpenAPI struct {
+	Title    string
+	Requests []Request // those that only read first
+}
+
+// Request is an operation of an OpenAPI document with sample values.
+type Request struct {
+	ID, Method, Path string
+	Body             *yaml.Node // nil: none
+	Headers          [][2]string
+}
+
+// requestMethods are those of which a service file can have calls, in the order of a draft.
+var requestMethods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+
+// ReadOpenAPI reads an OpenAPI document (version 3, JSON or YAML). It loads no other files.
+func ReadOpenAPI(path string) (o OpenAPI, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return o, err
+	}
+	document, err := openapi3.NewLoader().LoadFromData(text)
+	if err != nil {
+		return o, fmt.Errorf("%s is no OpenAPI document of version 3 that stands alone: %w", path, err)
+	}
+	if document.Paths.Len() == 0 {
+		return o, fmt.Errorf("%s has no paths: rpclab reads OpenAPI documents of version 3", path)
+	}
+	o.Title = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+	if document.Info != nil {
+		o.Title = cmp.Or(document.Info.Title, o.Title)
+	}
+	base := basePath(document.Servers)
+	for _, path := range slices.Sorted(maps.Keys(document.Paths.Map())) {
+		item := document.Paths.Value(path)
+		for _, method := range requestMethods {
+			if operation := item.GetOperation(method); operation != nil {
+				o.Requests = append(o.Requests, request(base+path, method, operation, slices.Concat(item.Parameters, operation.Parameters)))
+			}
+		}
+	}
+	if len(o.Requests) == 0 {
+		return o, fmt.Errorf("%s has no operations of the methods %s", path, strings.Join(requestMethods, ", "))
+	}
+	slices.SortStableFunc(o.Requests, func(a, b Request) int {
+		return slices.Index(requestMethods, a.Method) - slices.Index(requestMethods, b.Method)
+	})
+	return o, nil
+}
+
+// basePath is the path of the first server's URL, with the defaults of its variables.
+func basePath(servers openapi3.Servers) string {
+	if len(servers) == 0 {
+		return ""
+	}
+	text := servers[0].URL
+	for name, variable := range servers[0].Variables {
+		text = strings.ReplaceAll(text, "{"+name+"}", variable.Default)
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(u.Path, "/")
+}
+
+func request(path, method string, of *openapi3.Operation, parameters openapi3.Parameters) Request {
+	r := Request{ID: cmp.Or(of.OperationID, strings.ToLower(method)+pathName(path)), Method: method}
+	var query []string
+	for _, p := range parameters {
+		p := p.Value
+		if p == nil {
+			continue
+		}
+		value := fmt.Sprint(parameterSample(p))
+		switch {
+		case p.In == openapi3.ParameterInPath:
+			path = strings.ReplaceAll(path, "{"+p.Name+"}", escaped(value, url.PathEscape))
+		case p.In == openapi3.ParameterInQuery && p.Required:
+			query = append(query, url.QueryEscape(p.Name)+"="+escaped(value, url.QueryEscape))
+		case p.In == openapi3.ParameterInHeader && p.Required:
+			r.Headers = append(r.Headers, [2]string{p.Name, value})
+		}
+	}
+	r.Path = path
+	if len(query) > 0 {
+		r.Path += "?" + strings.Join(query, "&")
+	}
+	if of.RequestBody != nil && of.RequestBody.Value != nil {
+		if media := of.RequestBody.Value.Content.Get("application/json"); media != nil {
+			r.Body = node(mediaSample(media))
+		}
+	}
+	return r
+}
+
+// escaped escapes a value, unless it is a template.
+func escaped(value string, escape func(string) string) string {
+	if strings.HasPrefix(value, "{{") {
+		return value
+	}
+	return escape(value)
+}
+
+// pathName writes /orders/{id} as OrdersId.
+func pathName(path string) (name string) {
+	for _, part := range strings.FieldsFunc(path, func(r rune) bool { return strings.ContainsRune("/{}-.", r) }) {
+		name += strings.ToUpper(part[:1]) + part[1:]
+	}
+	return name
+}
+
+func parameterSample(p *openapi3.Parameter) any {
+	if p.Example != nil {
+		return p.Example
+	}
+	if value, ok := firstExample(p.Examples); ok {
+		return value
+	}
+	value, _ := schemaSample(p.Schema, nil)
+	return value
+}
+
+func mediaSample(m *openapi3.MediaType) any {
+	if m.Example != nil {
+		return m.Example
+	}
+	if value, ok := firstExample(m.Examples); ok {
+		return value
+	}
+	value, _ := schemaSample(m.Schema, nil)
+	return value
+}
+
+func firstExample(examples openapi3.Examples) (any, bool) {
+	for _, name := range slices.Sorted(maps.Keys(examples)) {
+		if e := examples[name].Value; e != nil && e.Value != nil {
+			return e.Value, true
+		}
+	}
+	return nil, false
+}
+
+// schemaSample returns a value that a schema probably accepts. Within the objects that contain it, a schema
+// does not appear again: then known is false.
+func schemaSample(ref *openapi3.SchemaRef, within []*openapi3.Schema) (value any, known bool) {
+	if ref == nil || ref.Value == nil {
+		return "text", true
+	}
+	s := ref.Value
+	if slices.Contains(within, s) {
+		return nil, false
+	}
+	within = append(within[:len(within):len(within)], s)
+	for _, given := range []any{s.Example, s.Const, s.Default} {
+		if given != nil {
+			return given, true
+		}
+	}
+	for _, some := range [][]any{s.Examples, s.Enum} {
+		if len(some) > 0 {
+			return some[0], true
+		}
+	}
+	for _, alternatives := range []openapi3.SchemaRefs{s.OneOf, s.AnyOf} {
+		if len(alternatives) > 0 {
+			return schemaSample(alternatives[0], within)
+		}
+	}
+	switch {
+	case s.Type.Is("integer"), s.Type.Is("number"):
+		if s.Min != nil {
+			return *s.Min, true
+		}
+		return 1, true
+	case s.Type.Is("boolean"):
+		return true, true
+	case s.Type.Is("array"):
+		if one, ok := schemaSample(s.Items, within); ok {
+			return []any{one}, true
+		}
+		return []any{}, true
+	case s.Type.Is("object"), len(s.Properties) > 0, len(s.AllOf) > 0:
+		return objectSample(s, within), true
+	}
+	return cmp.Or(map[string]string{
+		"date": "2026-01-31", "date-time": "2026-01-31T12:00:00Z", "uuid": "{{uuid}}", "email": "name@example.org",
+	}[s.Format], "text"), true
+}
+
+func objectSample(s *openapi3.Schema, within []*openapi3.Schema) map[string]any {
+	fields := map[string]any{}
+	for _, part := range s.AllOf {
+		value, _ := schemaSample(part, within)
+		if of, ok := value.(map[string]any); ok {
+			maps.Copy(fields, of)
+		}
+	}
+	for name, property := range s.Properties {
+		if property.Value != nil && property.Value.ReadOnly {
+			continue
+		}
+		if value, ok := schemaSample(property, within); ok {
+			fields[name] = value
+		}
+	}
+	return fields
+}
+
+// node returns a value as YAML on one line.
+func node(v any) *yaml.Node {
+	out := &yaml.Node{}
+	if err := out.Encode(v); err != nil {
+		return text("text")
+	}
+	flowing(out)
+	if size(out) > maxFlow {
+		out.Style = 0 // a field on each line
+	}
+	return out
+}
+
+func flowing(n *yaml.Node) {
+	n.Style |= yaml.FlowStyle
+	for _, child := range n.Content {
+		flowing(child)
+	}
+}
+
+// call returns the request as a call of a service file.
+func (r Request) call() *yaml.Node {
+	out := mapping()
+	add(out, "http", text(r.Method))
+	add(out, "path", text(r.Path))
+	if r.Body != nil {
+		add(out, "data", r.Body)
+	}
+	if len(r.Headers) > 0 {
+		add(out, "metadata", pairs(r.Headers))
+	}
+	return out
+}
