@@ -149,21 +149,35 @@ func (d *decoder) named(typ *valueType, n *node, into reflect.Value) {
 	}
 }
 
-// texts decodes a mapping of names to texts. A number or a boolean counts as its text.
+// texts decodes a mapping of names to texts or, if the type has several, to lists of texts. A number or a boolean
+// counts as its text.
 func (d *decoder) texts(typ *valueType, n *node, into reflect.Value) {
 	if n.kind != mapping {
 		d.add(n.at, "%s must be a mapping of names to texts, not %s", typ.title(), n.describe())
 		return
 	}
 	into.Set(reflect.MakeMap(into.Type()))
+	several := into.Type().Elem().Kind() == reflect.Slice
 	for _, p := range n.pairs {
+		values := []*node{p.value}
+		if several && p.value.kind == sequence {
+			values = p.value.values
+		}
+		var texts []string
+		for _, value := range values {
+			if value.kind != scalar || value.value == nil {
+				d.add(value.at, "%s: %s must be text, not %s", typ.title(), p.key, value.describe())
+				continue
+			}
+			texts = append(texts, value.text)
+		}
 		switch {
-		case p.value.kind != scalar || p.value.value == nil:
-			d.add(p.value.at, "%s: %s must be text, not %s", typ.title(), p.key, p.value.describe())
 		case into.MapIndex(reflect.ValueOf(p.key)).IsValid():
 			d.add(p.at, "%s: %q appears twice", typ.title(), p.key)
-		default:
-			into.SetMapIndex(reflect.ValueOf(p.key), reflect.ValueOf(p.value.text))
+		case several:
+			into.SetMapIndex(reflect.ValueOf(p.key), reflect.ValueOf(texts))
+		case len(texts) == 1:
+			into.SetMapIndex(reflect.ValueOf(p.key), reflect.ValueOf(texts[0]))
 		}
 	}
 }

@@ -3,6 +3,7 @@ package experiment
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 )
 
@@ -77,7 +78,11 @@ func (w schemaWriter) of(typ *valueType) map[string]any {
 		out["type"], out["additionalProperties"] = "object", false
 		out["properties"], out["patternProperties"] = w.paths(typ)
 	case texts:
-		out["type"], out["additionalProperties"] = "object", map[string]any{"type": []string{"string", "number", "boolean"}}
+		one := map[string]any{"type": []string{"string", "number", "boolean"}}
+		out["type"], out["additionalProperties"] = "object", one
+		if typ.typ.Elem().Kind() == reflect.Slice {
+			out["additionalProperties"] = map[string]any{"anyOf": []any{one, map[string]any{"type": "array", "items": one}}}
+		}
 	case data: // any value
 	case object:
 		out["type"] = "object"

@@ -20,15 +20,15 @@ type ServiceFile struct {
 
 // ServiceBody says how a service is started and called.
 type ServiceBody struct {
-	Server      ServiceServer     `yaml:"server" doc:"where the service runs" required:"true"`
-	Calls       []ServiceCall     `yaml:"calls" doc:"the calls that arms can make, by name" required:"true"`
-	Proto       []string          `yaml:"proto" doc:"files that define the methods (default: ask the server by reflection)"`
-	ImportPaths []string          `yaml:"import_paths" doc:"directories in which the files and their imports are (default: that of each file)"`
-	Protoset    string            `yaml:"protoset" doc:"compiled descriptor set that defines the methods, as protoc --include_imports -o writes it"`
-	Metadata    map[string]string `yaml:"metadata" doc:"metadata of every call, or headers of an HTTP request; values can be templates"`
-	Authority   string            `yaml:"authority" doc:"value of :authority, or of the header Host (default: the target of the route)"`
-	TLS         *ServiceTLS       `yaml:"tls" doc:"encryption of connections (default: none)"`
-	Identity    Identity          `yaml:"identity" doc:"how rpclab tells which backend answered (default: peer)"`
+	Server      ServiceServer `yaml:"server" doc:"where the service runs" required:"true"`
+	Calls       []ServiceCall `yaml:"calls" doc:"the calls that arms can make, by name" required:"true"`
+	Proto       []string      `yaml:"proto" doc:"files that define the methods (default: ask the server by reflection)"`
+	ImportPaths []string      `yaml:"import_paths" doc:"directories in which the files and their imports are (default: that of each file)"`
+	Protoset    string        `yaml:"protoset" doc:"compiled descriptor set that defines the methods, as protoc --include_imports -o writes it"`
+	Metadata    Metadata      `yaml:"metadata" doc:"metadata of every call, or headers of an HTTP request; values can be templates, and a list has several values"`
+	Authority   string        `yaml:"authority" doc:"value of :authority, or of the header Host (default: the target of the route)"`
+	TLS         *ServiceTLS   `yaml:"tls" doc:"encryption of connections (default: none)"`
+	Identity    Identity      `yaml:"identity" doc:"how rpclab tells which backend answered (default: peer)"`
 }
 
 // ServiceServer is exactly one way in which a service runs.
@@ -69,20 +69,21 @@ type Stop struct {
 
 // ServiceCall is one call of a service.
 type ServiceCall struct {
-	Name     string            `yaml:"-" key:"true"`
-	Method   string            `yaml:"method" doc:"gRPC method, package.Service/Method" alternative:"true"`
-	HTTP     string            `yaml:"http" doc:"method of an HTTP request" enum:"GET,HEAD,POST,PUT,PATCH,DELETE" alternative:"true"`
-	Path     string            `yaml:"path" doc:"path and query of an HTTP request; it can be a template"`
-	Data     Data              `yaml:"data" doc:"the request message, or the body of an HTTP request; texts in it can be templates such as {{randomInt 1 99}}; or @FILE: calls send its values (JSON, NDJSON) or rows (CSV) in turn"`
-	Metadata map[string]string `yaml:"metadata" doc:"further metadata or headers of this call; values can be templates"`
-	Check    string            `yaml:"check" doc:"condition (CEL) that a response must meet, such as size(answer.orders) == 20 or status == 200; others count as errors of code CHECK"`
-	Stream   *CallStream       `yaml:"stream" doc:"when a call of a streaming method ends"`
+	Name     string      `yaml:"-" key:"true"`
+	Method   string      `yaml:"method" doc:"gRPC method, package.Service/Method" alternative:"true"`
+	HTTP     string      `yaml:"http" doc:"method of an HTTP request" enum:"GET,HEAD,POST,PUT,PATCH,DELETE" alternative:"true"`
+	Path     string      `yaml:"path" doc:"path and query of an HTTP request; it can be a template"`
+	Data     Data        `yaml:"data" doc:"the request message, or the body of an HTTP request; texts in it can be templates such as {{randomInt 1 99}}; or @FILE: calls send its values (JSON, NDJSON) or rows (CSV) in turn"`
+	Metadata Metadata    `yaml:"metadata" doc:"further metadata or headers of this call; values can be templates, and a list has several values"`
+	Check    string      `yaml:"check" doc:"condition (CEL) that a response must meet, such as size(answer.orders) == 20 or status == 200; others count as errors of code CHECK"`
+	Stream   *CallStream `yaml:"stream" doc:"when a call of a streaming method ends"`
 }
 
 // CallStream ends streams that the server does not end.
 type CallStream struct {
 	Messages int           `yaml:"messages" doc:"the client ends the stream after this many responses (default: when the server ends it)" min:"1" max:"1000000"`
 	Duration time.Duration `yaml:"duration" doc:"the client ends the stream after this time (default: when the server ends it)" max:"1h"`
+	Empty    bool          `yaml:"empty" doc:"a stream that duration ends without a response is right (default: it fails with DEADLINE_EXCEEDED)"`
 	Requests int           `yaml:"requests" doc:"requests that the client sends on a stream, if the method takes several (default: 1)" min:"1" max:"1000000"`
 	PingPong bool          `yaml:"ping_pong" doc:"wait for the response to each request before the next"`
 }
@@ -103,6 +104,9 @@ type Identity struct {
 	Header  string `yaml:"header" doc:"response header with the backend's name" alternative:"true"`
 	Field   string `yaml:"field" doc:"field of the response with the backend's name, such as server.name" alternative:"true"`
 }
+
+// Metadata has one or more values by key.
+type Metadata map[string][]string
 
 // Data is a message in JSON, as the YAML document has it, or the text @FILE.
 type Data string

@@ -143,7 +143,7 @@ func (r typeReader) read(t reflect.Type, tag reflect.StructTag, name, path strin
 	case reflect.TypeFor[[]Setting](), reflect.TypeFor[map[string]any]():
 		typ.kind = paths
 		return typ
-	case reflect.TypeFor[map[string]string](), reflect.TypeFor[Mix]():
+	case reflect.TypeFor[map[string]string](), reflect.TypeFor[Mix](), reflect.TypeFor[Metadata]():
 		typ.kind = texts
 		return typ
 	case reflect.TypeFor[Data]():

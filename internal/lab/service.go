@@ -102,7 +102,7 @@ func serviceCall(s experiment.Service, name string, timeout time.Duration) (*ser
 	}
 	c := s.Calls[i]
 	spec := &service.Spec{
-		Name: c.Name, Method: c.Method, HTTP: c.HTTP, Path: c.Path, Data: string(c.Data), Check: c.Check, Metadata: map[string]string{}, Authority: s.Authority,
+		Name: c.Name, Method: c.Method, HTTP: c.HTTP, Path: c.Path, Data: string(c.Data), Check: c.Check, Metadata: map[string][]string{}, Authority: s.Authority,
 		Identity: service.Identity{Trailer: s.Identity.Trailer, Header: s.Identity.Header, Field: s.Identity.Field},
 	}
 	var err error
@@ -114,13 +114,15 @@ func serviceCall(s experiment.Service, name string, timeout time.Duration) (*ser
 			return nil, fmt.Errorf("data of call %s: %w", c.Name, err)
 		}
 	}
-	if spec.Stream.Timeout = timeout; c.Stream != nil {
+	spec.Stream.Timeout, spec.Stream.NeedsResponse = timeout, true
+	if c.Stream != nil {
+		spec.Stream.NeedsResponse = !c.Stream.Empty
 		spec.Stream.Requests, spec.Stream.PingPong = c.Stream.Requests, c.Stream.PingPong
 		spec.Stream.MaxResponses, spec.Stream.MaxDuration = c.Stream.Messages, c.Stream.Duration
 	}
-	for _, more := range []map[string]string{s.Metadata, c.Metadata} { // those of the call replace those of the service
-		for key, value := range more {
-			spec.Metadata[strings.ToLower(key)] = value
+	for _, more := range []experiment.Metadata{s.Metadata, c.Metadata} { // those of the call replace those of the service
+		for key, values := range more {
+			spec.Metadata[strings.ToLower(key)] = values
 		}
 	}
 	if c.HTTP != "" {

@@ -36,13 +36,15 @@ func OpenHTTP(spec Spec) (*Request, error) {
 		return nil, err
 	}
 	typed := false
-	for key, value := range spec.Metadata {
-		values, err := data.Text("metadata "+key, []byte(value))
-		if err != nil {
-			return nil, err
+	for key, all := range spec.Metadata {
+		for _, value := range all {
+			values, err := data.Text("metadata "+key, []byte(value))
+			if err != nil {
+				return nil, err
+			}
+			r.headers = append(r.headers, template{key, values})
 		}
 		typed = typed || http.CanonicalHeaderKey(key) == "Content-Type"
-		r.headers = append(r.headers, template{key, values})
 	}
 	if spec.Data != "" {
 		if r.body, err = spec.bodies(); err != nil {
@@ -101,7 +103,7 @@ func (r *Request) For(ctx context.Context, base string, n uint64) (*http.Request
 		if err != nil {
 			return nil, err
 		}
-		request.Header.Set(header.key, string(value))
+		request.Header.Add(header.key, string(value))
 	}
 	if r.spec.Authority != "" {
 		request.Host = r.spec.Authority

@@ -11,7 +11,7 @@ import (
 
 func TestHTTPRequestsAreMadeFromTemplates(t *testing.T) {
 	call, err := service.OpenHTTP(service.Spec{
-		HTTP: "POST", Path: "/orders/{{.Number}}?x=1", Data: `{"number": {{.Number}}}`, Metadata: map[string]string{"Tenant": "t-{{.Number}}"}, Authority: "shop",
+		HTTP: "POST", Path: "/orders/{{.Number}}?x=1", Data: `{"number": {{.Number}}}`, Metadata: map[string][]string{"Tenant": {"t-{{.Number}}"}}, Authority: "shop",
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -23,31 +23,37 @@ type template struct {
 	values *data.Messages
 }
 
-func newCallMetadata(pairs map[string]string) (m callMetadata, err error) {
+func newCallMetadata(pairs map[string][]string) (m callMetadata, err error) {
 	m.fixed = metadata.MD{}
-	for key, value := range pairs {
+	for key, values := range pairs {
 		key = strings.ToLower(key)
 		if IsReserved(key) {
 			return m, fmt.Errorf("metadata %s: gRPC sets this header itself: leave it out (authority sets :authority)", key)
 		}
-		if err := checkTemplate("metadata "+key, value); err != nil {
-			return m, err
-		}
-		if strings.Contains(value, "{{") {
-			values, err := data.Text("metadata "+key, []byte(value))
-			if err != nil {
+		for _, value := range values {
+			if err := m.add(key, value); err != nil {
 				return m, err
 			}
-			m.varying = append(m.varying, template{key, values})
-			continue
 		}
-		decoded, err := DecodeMetadata(key, value)
-		if err != nil {
-			return m, fmt.Errorf("metadata %s: %w", key, err)
-		}
-		m.fixed.Append(key, decoded)
 	}
 	return m, nil
+}
+
+func (m *callMetadata) add(key, value string) error {
+	if err := checkTemplate("metadata "+key, value); err != nil {
+		return err
+	}
+	if strings.Contains(value, "{{") {
+		values, err := data.Text("metadata "+key, []byte(value))
+		m.varying = append(m.varying, template{key, values})
+		return err
+	}
+	decoded, err := DecodeMetadata(key, value)
+	if err != nil {
+		return fmt.Errorf("metadata %s: %w", key, err)
+	}
+	m.fixed.Append(key, decoded)
+	return nil
 }
 
 // of returns the metadata of the call with a number.

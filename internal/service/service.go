@@ -39,12 +39,12 @@ type Spec struct {
 	Check  string `json:"check,omitempty"`  // CEL; empty: every response that can be decoded is right
 	Protos []byte `json:"protos,omitempty"` // a FileDescriptorSet; empty: the server is asked by reflection
 	// Metadata of every call. Values can be templates.
-	Metadata  map[string]string `json:"metadata,omitempty"`
-	Authority string            `json:"authority,omitempty"` // empty: that of the target
-	TLS       *TLS              `json:"tls,omitempty"`       // nil: clear text
-	Identity  Identity          `json:"identity"`
-	Stream    stream.Options    `json:"stream"`           // of a streaming method
-	Weight    uint64            `json:"weight,omitempty"` // of the call in a [Mix]; 0: 1
+	Metadata  map[string][]string `json:"metadata,omitempty"`
+	Authority string              `json:"authority,omitempty"` // empty: that of the target
+	TLS       *TLS                `json:"tls,omitempty"`       // nil: clear text
+	Identity  Identity            `json:"identity"`
+	Stream    stream.Options      `json:"stream"`           // of a streaming method
+	Weight    uint64              `json:"weight,omitempty"` // of the call in a [Mix]; 0: 1
 }
 
 // Identity says where a response names the backend that sent it. The zero value is its address.

@@ -100,8 +100,8 @@ func TestWrongCallsAreRefusedBeforeTheyAreMade(t *testing.T) {
 		{service.Spec{Data: `{"nam": "x"}`}, `data of call hello is not a rpclab.v1.HelloRequest: `},
 		{service.Spec{Data: `{"name": "{{randomInt 9}}"}`}, "data of call hello is not a rpclab.v1.HelloRequest: 1:12: "},
 		{service.Spec{Data: `{"name": "{{.Worker}}"}`}, "{{.Worker}} is known to rpclab load only: use {{.Number}} or {{uuid}}"},
-		{service.Spec{Metadata: map[string]string{"Content-Type": "x"}}, "metadata content-type: gRPC sets this header itself"},
-		{service.Spec{Metadata: map[string]string{"id-bin": "%"}}, `metadata id-bin: "%" is not base64`},
+		{service.Spec{Metadata: map[string][]string{"Content-Type": {"x"}}}, "metadata content-type: gRPC sets this header itself"},
+		{service.Spec{Metadata: map[string][]string{"id-bin": {"%"}}}, `metadata id-bin: "%" is not base64`},
 		{service.Spec{Check: "answer.mesage == ''"}, "check of call hello: \"answer.mesage == ''\": column 7: undefined field 'mesage'"},
 		{service.Spec{Check: "answer.message"}, `check of call hello: "answer.message" is a value of type string and not a condition: compare it with ==, < or >`},
 		{service.Spec{Check: "size(answer.message) >"}, `check of call hello: "size(answer.message) >": column 23: `},
@@ -134,7 +134,7 @@ func TestABackendIsNamedByItsIdentity(t *testing.T) {
 }
 
 func TestMetadataCanBeTemplates(t *testing.T) {
-	call, err := open(t, service.Spec{Metadata: map[string]string{"Tenant": "a", "number": "{{.Number}}"}})
+	call, err := open(t, service.Spec{Metadata: map[string][]string{"Tenant": {"a", "b"}, "number": {"{{.Number}}"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestMetadataCanBeTemplates(t *testing.T) {
 
 // Blocks of arms that take turns are loads of their own, and each would begin with the first rows of a file.
 func TestNumbersContinueInTheNextLoad(t *testing.T) {
-	call, err := open(t, service.Spec{Data: `[{"name": "a"}, {"name": "b"}, {"name": "c"}]`, Metadata: map[string]string{"number": "{{.Number}}"}})
+	call, err := open(t, service.Spec{Data: `[{"name": "a"}, {"name": "b"}, {"name": "c"}]`, Metadata: map[string][]string{"number": {"{{.Number}}"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

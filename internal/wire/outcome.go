@@ -64,9 +64,12 @@ func (c *core) endByClient(call *call) {
 	c.endCall(call, backend, call.streaming.failure)
 }
 
-// endOverdue ends a call's stream well, outside of its connection's input.
+// endOverdue ends a call's stream, whose time is over, outside of its connection's input.
 func (c *core) endOverdue(call *call) {
 	conn := call.connection
+	if err := c.call.Stream.CheckEnded(call.streaming.responses); err != nil {
+		call.streaming.failure = h2.Status{Code: h2.DeadlineExceeded, Message: err.Error()}
+	}
 	c.endByClient(call)
 	conn.afterChange()
 }

@@ -109,6 +109,9 @@ func (s *Streams) exchange(cancel context.CancelFunc, n uint64, stream grpc.Clie
 			}
 			return false, invalid
 		case err != nil && over.Load():
+			if err := s.CheckEnded(responses); err != nil {
+				return true, status.Error(codes.DeadlineExceeded, err.Error())
+			}
 			return true, invalid
 		case status.Code(err) == codes.DeadlineExceeded:
 			return false, status.Error(codes.DeadlineExceeded, s.Unended(responses, s.timeout))

@@ -51,11 +51,11 @@ func TestCallersMakeAMixOfCalls(t *testing.T) {
 	overGRPC := helloAndHealth(t)
 	hello := service.Spec{
 		Name: "hello", Method: "rpclab.v1.Greeter/SayHello", Data: `{"name": "{{.Number}}"}`, Check: `!answer.message.endsWith("0")`,
-		Metadata: map[string]string{"number": "{{.Number}}"}, Weight: 8000,
+		Metadata: map[string][]string{"number": {"{{.Number}}"}}, Weight: 8000,
 	}
-	healthy := service.Spec{Name: "healthy", Method: "grpc.health.v1.Health/Check", Metadata: map[string]string{"number": "x"}, Weight: 2000}
-	get := service.Spec{Name: "hello", HTTP: "GET", Path: "/{{.Number}}", Check: `!answer.endsWith("0 h")`, Metadata: map[string]string{"number": "h"}, Weight: 8000}
-	head := service.Spec{Name: "healthy", HTTP: "GET", Path: "/health", Check: `answer == "health x"`, Metadata: map[string]string{"number": "x"}, Weight: 2000}
+	healthy := service.Spec{Name: "healthy", Method: "grpc.health.v1.Health/Check", Metadata: map[string][]string{"number": {"x"}}, Weight: 2000}
+	get := service.Spec{Name: "hello", HTTP: "GET", Path: "/{{.Number}}", Check: `!answer.endsWith("0 h")`, Metadata: map[string][]string{"number": {"h"}}, Weight: 8000}
+	head := service.Spec{Name: "healthy", HTTP: "GET", Path: "/health", Check: `answer == "health x"`, Metadata: map[string][]string{"number": {"x"}}, Weight: 2000}
 	for name, c := range map[string]struct {
 		library caller.Caller
 		calls   []service.Spec

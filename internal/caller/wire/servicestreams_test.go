@@ -81,6 +81,22 @@ func TestACallOfAServiceIsAWholeStream(t *testing.T) {
 	}
 }
 
+// TestAnEmptyStreamFailsUnlessItMayBeEmpty: a service that sends nothing must not look well.
+func TestAnEmptyStreamFailsUnlessItMayBeEmpty(t *testing.T) {
+	address := serveOther(t)
+	for library, opened := range goCallers {
+		for needs, code := range map[bool]string{true: "DEADLINE_EXCEEDED", false: ""} {
+			t.Run(fmt.Sprint(library, needs), func(t *testing.T) {
+				spec := service.Spec{Name: "silent", Method: "grpc.reflection.v1.ServerReflection/ServerReflectionInfo", Stream: stream.Options{NoRequests: true, MaxDuration: 20 * time.Millisecond, NeedsResponse: needs, Timeout: time.Minute}}
+				session := callertest.Open(t, opened, caller.Job{Channels: caller.Channels{Mode: caller.Shared}, Timeout: time.Minute, Calls: []service.Spec{spec}}, caller.Target{URI: "passthrough:///" + address})
+				if m := callertest.Load(t, session, pace.Closed{Users: 2, Calls: 4}); fmt.Sprint(m.Errors) != want(code, 4) || m.Calls != 4 {
+					t.Errorf("%d calls, errors %v %v; want 4 calls with %s", m.Calls, m.Errors, m.Samples, want(code, 4))
+				}
+			})
+		}
+	}
+}
+
 func want(code string, calls int) string {
 	if code == "" {
 		return "map[]"

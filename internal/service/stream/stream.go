@@ -22,18 +22,21 @@ type Stream struct {
 	MaxResponses int
 	MaxDuration  time.Duration
 	KeepOpen     bool
+	// NeedsResponse makes a call fail that MaxDuration ends without a response.
+	NeedsResponse bool
 
 	names Names
 }
 
 // Options are what a user chooses of a stream. Processes exchange them as JSON.
 type Options struct {
-	Requests     int           `json:"requests,omitempty"` // messages that a call sends; 0: 1
-	NoRequests   bool          `json:"no_requests,omitempty"`
-	PingPong     bool          `json:"ping_pong,omitempty"`
-	MaxResponses int           `json:"max_responses,omitempty"`
-	MaxDuration  time.Duration `json:"max_duration,omitempty"`
-	Timeout      time.Duration `json:"timeout,omitempty"` // of a call
+	Requests      int           `json:"requests,omitempty"` // messages that a call sends; 0: 1
+	NoRequests    bool          `json:"no_requests,omitempty"`
+	PingPong      bool          `json:"ping_pong,omitempty"`
+	MaxResponses  int           `json:"max_responses,omitempty"`
+	MaxDuration   time.Duration `json:"max_duration,omitempty"`
+	NeedsResponse bool          `json:"needs_response,omitempty"` // see [Stream]
+	Timeout       time.Duration `json:"timeout,omitempty"`        // of a call
 }
 
 // Names are the names of the options in messages.
@@ -63,7 +66,7 @@ func New(o Options, m protoreflect.MethodDescriptor, names Names) (*Stream, erro
 	}
 	s := &Stream{
 		Client: client, Server: server, Messages: max(o.Requests, 1), PingPong: o.PingPong, MaxResponses: o.MaxResponses, MaxDuration: o.MaxDuration,
-		KeepOpen: client && (o.MaxResponses > 0 || o.MaxDuration > 0), names: names,
+		KeepOpen: client && (o.MaxResponses > 0 || o.MaxDuration > 0), NeedsResponse: o.NeedsResponse, names: names,
 	}
 	if o.NoRequests {
 		s.Messages = 0
@@ -83,6 +86,14 @@ func (s *Stream) CheckResponses(n int) error {
 		return nil
 	}
 	return fmt.Errorf("the stream had %d responses, not %d", n, s.Responses)
+}
+
+// CheckEnded returns an error if a call that MaxDuration ended needs a response and got none.
+func (s *Stream) CheckEnded(responses int) error {
+	if !s.NeedsResponse || responses > 0 {
+		return nil
+	}
+	return fmt.Errorf("no response within %s %s; if a stream may be empty, set stream.empty: true", s.names.MaxDuration, s.MaxDuration)
 }
 
 // Unended says what a call waited for that did not end before its deadline.
