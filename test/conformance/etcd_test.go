@@ -4,9 +4,18 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
+	"time"
+
+	"rpclab/internal/process"
+	"rpclab/internal/result/resulttest"
+	"rpclab/internal/testkit"
 )
 
 // TestLoadsOfEtcdCountItsCalls calls etcd's services KV, Lease and Watch. The keys of the calls differ, and a lease is
@@ -71,4 +80,67 @@ func countedByEtcd(t *testing.T, client, method string) int {
 		}
 	}
 	return 0
+}
+
+// TestThreeMembersOfEtcdAreMeasuredAsTheyAre writes a service file for a cluster of three members that rpclab did not
+// start, and compares how calls reach it.
+func TestThreeMembersOfEtcdAreMeasuredAsTheyAre(t *testing.T) {
+	t.Parallel()
+	var clients, peers, cluster []string
+	for i := range 3 {
+		clients, peers = append(clients, free(t)), append(peers, free(t))
+		cluster = append(cluster, fmt.Sprintf("member%d=http://%s", i, peers[i]))
+	}
+	member := func(i int) []string {
+		return []string{otherServer(t, "etcd"), "--name", fmt.Sprintf("member%d", i), "--data-dir", t.TempDir(), "--log-level", "error", "--unsafe-no-fsync",
+			"--listen-client-urls", "http://" + clients[i], "--advertise-client-urls", "http://" + clients[i],
+			"--listen-peer-urls", "http://" + peers[i], "--initial-advertise-peer-urls", "http://" + peers[i], "--initial-cluster", strings.Join(cluster, ",")}
+	}
+	for i := range 2 { // which listen for clients once all members have started
+		p, err := process.Start(process.Spec{Args: member(i)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { p.Stop(5 * time.Second) })
+	}
+	start(t, clients[2], member(2)...)
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("../../examples/etcd")); err != nil {
+		t.Fatal(err)
+	}
+	write := exec.Command(testkit.Rpclab(t), "init", strings.Join(clients, ","), "--proto", "kv.proto")
+	write.Dir = dir
+	draft, err := write.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "etcd.yaml")
+	if err := os.WriteFile(path, draft, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(dir, "result.json")
+	said, err := exec.Command(testkit.Rpclab(t), "run", "channels", "--quick", "--rounds", "4", "--arms", "shared,endpointslice",
+		"--service", path, "--no-store", "--no-wait", "--json", out).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s\n%s", err, said, draft)
+	}
+	text, err := os.Open(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer text.Close()
+	for _, arm := range resulttest.Read(t, text).Arms {
+		used := 0
+		for _, n := range arm.Backends {
+			if n > 0 {
+				used++
+			}
+		}
+		if want := map[string]int{"shared": 1, "endpointslice": 3}[arm.Name]; used < want || arm.Calls == 0 || arm.Failed() > 0 {
+			t.Errorf("arm %s: %d calls to %v, errors %v; want calls to %d members or more without errors", arm.Name, arm.Calls, arm.Backends, arm.Samples, want)
+		}
+		if arm.Resources.Server.CPU != 0 {
+			t.Errorf("arm %s: the members' CPU time is %v, want not known: rpclab did not start them", arm.Name, arm.Resources.Server.CPU)
+		}
+	}
 }
