@@ -109,6 +109,7 @@ func (r *run) measureTrials(ctx context.Context) (failed error) {
 	for i, t := range r.plan.trials {
 		r.progress.began(t.Trial)
 		measured, err := runner.runTrial(ctx, t)
+		r.doc.FaultProxies = runner.proxyCosts
 		if err != nil {
 			failed = fmt.Errorf("round %d, arm %s: %w", t.Round, t.Arm, err)
 			if measured.Capacity != nil { // an interrupted capacity search

@@ -41,6 +41,7 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 	defer endpoints.stop()
 	endMachine := l.watchMachine()
 	endProcessors := recordProcessors(l.processors)
+	proxyCPU := faultProxyCPU(servers)
 	o.Watch = l.progress.listener != nil
 	limited, cancel := context.WithTimeout(ctx, l.trial.timeout)
 	defer cancel()
@@ -88,7 +89,7 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 	if l.remote { // callers and servers used the processors of other machines
 		measured.Machine = r.NodeInterference()
 	} else {
-		measured.Machine = r.MachineInterference(sinceStart, own)
+		measured.Machine = r.MachineInterference(sinceStart, own+faultProxyCPU(servers)-proxyCPU)
 		r.Merged.Throttled = 0 // this machine's control group throttles more than the callers
 	}
 	if l.bed.gateway == "" { // a gateway makes many calls for one request

@@ -8,6 +8,7 @@ import (
 	"rpclab/internal/cluster"
 	"rpclab/internal/measure"
 	"rpclab/internal/process/running"
+	"rpclab/internal/result"
 	"rpclab/internal/route"
 	"rpclab/internal/route/settings"
 	"rpclab/internal/security"
@@ -22,6 +23,7 @@ type trialRunner struct {
 	progress   *progress
 	keys       keyring
 	described  descriptions
+	proxyCosts []result.FaultProxy
 
 	servers    cluster.Deployment // of the last trial; nil: none
 	serversFor string             // the cluster.Spec of servers; empty: no other trial can use them

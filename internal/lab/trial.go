@@ -24,6 +24,7 @@ func (c *trialRunner) runTrial(ctx context.Context, t trial) (measured result.Tr
 	if err := c.describe(ctx, t, servers); err != nil {
 		return measured, err
 	}
+	c.measureFaultProxy(ctx, t, servers)
 	s, err := c.start(ctx, t, servers)
 	if err != nil {
 		return measured, err

@@ -37,6 +37,9 @@ func head(p *page, d result.Document) {
 	}
 	p.say(strings.Join(filled(progress(d), fmt.Sprintf("seed %d", d.Seed), lasted(d), moment(d.Started)), ", "))
 	limits(p, d)
+	for _, cost := range d.FaultProxies {
+		p.say(faultProxyInWords(cost))
+	}
 	callers(p, d)
 }
 

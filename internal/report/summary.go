@@ -231,6 +231,9 @@ func reservations(p *page, d result.Document) {
 	if len(d.Longer) > 0 && !d.Partial && room(*p) {
 		p.item(longerInWords(d, d.Longer[0]))
 	}
+	for _, cost := range d.FaultProxies {
+		p.item(faultProxyInWords(cost))
+	}
 	if d.Groups != nil {
 		p.item(groupsInWords(*d.Groups))
 	}

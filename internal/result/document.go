@@ -57,9 +57,11 @@ type Document struct {
 	Warnings []string `json:"warnings"`
 	// MachineWarnings are the warnings about the machine as fields; empty: none, or the document is older.
 	MachineWarnings []MachineWarning `json:"machine_warnings,omitempty"`
-	Arms            []Arm            `json:"arms"` // one for each arm in each cell
-	Verdicts        []Verdict        `json:"verdicts"`
-	Events          []Event          `json:"events"`
+	// FaultProxies are the costs of the fault proxies; empty: there were none, or the document is older.
+	FaultProxies []FaultProxy `json:"fault_proxies,omitempty"`
+	Arms         []Arm        `json:"arms"` // one for each arm in each cell
+	Verdicts     []Verdict    `json:"verdicts"`
+	Events       []Event      `json:"events"`
 	// Longer is how long a run must be to detect smaller differences, for each headline metric with undecided
 	// verdicts.
 	Longer    []Longer    `json:"longer,omitempty"`

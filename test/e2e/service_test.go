@@ -77,6 +77,62 @@ func TestTheRoutesOfAnUnknownServiceAreCompared(t *testing.T) {
 	}
 }
 
+// The built-in experiment slows down one backend of a program that has no such command.
+func TestPoliciesOfAServiceThatRpclabDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	d, _ := document(t, "policies", "--quick", "--service", stranger(t), "--arms", "round-robin,deadline,envoy-least-request", "--set", "load.open.duration=4s")
+	if len(d.FaultProxies) != 1 || d.FaultProxies[0].Service != "hello" || d.FaultProxies[0].Calls == 0 || d.FaultProxies[0].CPU <= 0 {
+		t.Errorf("the costs of the fault proxy are %+v, want those of hello", d.FaultProxies)
+	}
+	if len(d.Events) != len(d.Arms) {
+		t.Errorf("there are %d events for %d arms, want one each", len(d.Events), len(d.Arms))
+	}
+	for _, e := range d.Events {
+		if e.Error != "" || !slices.Equal(e.Affected, []string{"hello-0"}) {
+			t.Errorf("%s of arm %s affected %v: %s; want hello-0", e.What, e.Arm, e.Affected, e.Error)
+		}
+	}
+	for _, a := range d.Arms {
+		for id := range a.Backends {
+			if !regexp.MustCompile(`^hello-\d+$`).MatchString(id) {
+				t.Errorf("arm %s: the backend %s answered, want the names of the replicas", a.Name, id)
+			}
+		}
+		if len(a.Backends) != 3 {
+			t.Errorf("arm %s: the backends %v answered, want 3", a.Name, a.Backends)
+		}
+	}
+}
+
+// A backend is slow, and then another call fails, without any help of the program.
+func TestABackendOfAServiceIsSlowAndFails(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "faults.yaml")
+	text := `experiment: faults
+question: What does a slow backend cost, and what one that fails?
+services:
+  hello: {server: {command: ["` + testkit.Rpclab(t) + `", server, --listen, "{{.Address}}", --delay, 5ms], replicas: 2}, calls: {hello: {method: rpclab.v1.Greeter/SayHello, data: {name: x}}}}
+defaults: {service: hello, workload: {call: hello}, route: endpointslice, caller: {timeout: 10s}, load: {open: {rate: 100, duration: 3s}}}
+arms: {watching: {}}
+events:
+  - {at: 300ms, slow: {backends: 1, by: 400ms}}
+  - {at: 1s, recover: true}
+  - {at: 1500ms, fail: {backends: 1, code: RESOURCE_EXHAUSTED}}
+rounds: 1
+`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d, _ := document(t, file, "--rounds", "1")
+	a := d.Arms[0]
+	if failed := a.Errors["RESOURCE_EXHAUSTED"]; failed == 0 || failed != a.Failed() {
+		t.Errorf("the errors are %v %v, want only RESOURCE_EXHAUSTED", a.Errors, a.Samples)
+	}
+	if a.Service.P95 < 400 { // about 35 of 260 answered calls were slowed down
+		t.Errorf("the p95 of answered calls is %v ms, want at least 400", a.Service.P95)
+	}
+}
+
 // TestInitWritesAFileThatRuns follows a user from a running server to a comparison of routes to it.
 func TestInitWritesAFileThatRuns(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,128 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"rpclab/internal/caller"
+	"rpclab/internal/cluster"
+	"rpclab/internal/measure"
+	"rpclab/internal/pace"
+	"rpclab/internal/result"
+)
+
+// The cost of a fault proxy is measured in blocks of calls, directly and through the proxy in turns.
+const (
+	proxyBlocks    = 5 // of each
+	proxyBlock     = 100 * time.Millisecond
+	proxyBlockMost = 200 // calls
+)
+
+// measureFaultProxy measures what a fault proxy adds to the call of a trial, once in a run for each service. The
+// trial runs all the same if that fails.
+func (c *trialRunner) measureFaultProxy(ctx context.Context, t trial, servers cluster.Deployment) {
+	proxied, ok := servers.(cluster.FaultProxies)
+	if !ok || len(t.job.Calls) == 0 {
+		return
+	}
+	proxies := proxied.FaultProxies()
+	if len(proxies) == 0 || slices.ContainsFunc(c.proxyCosts, func(p result.FaultProxy) bool { return p.Service == t.Config.Service }) {
+		return
+	}
+	cost := result.FaultProxy{Service: t.Config.Service, Call: t.job.Calls[0].Name}
+	c.progress.doing(t.Trial, "measuring the cost of the fault proxy")
+	if err := measureProxy(ctx, t, proxies[0], &cost); err != nil {
+		cost = result.FaultProxy{Service: cost.Service, Call: cost.Call, Unknown: err.Error()}
+	}
+	c.proxyCosts = append(c.proxyCosts, cost)
+}
+
+// measureProxy makes the first call of a trial directly and through a proxy.
+func measureProxy(ctx context.Context, t trial, proxy cluster.FaultProxy, cost *result.FaultProxy) (err error) {
+	job := t.job
+	job.Calls, job.Hedge, job.Channels = job.Calls[:1], nil, caller.Channels{Mode: caller.Shared}
+	open := func(to netip.AddrPort) (caller.Session, error) {
+		session, err := t.library.Open(job, caller.Target{URI: "passthrough:///" + to.String(), Close: func() {}})
+		if err != nil {
+			return nil, err
+		}
+		_, err = runBlock(ctx, session, pace.Closed{Users: 1, Calls: 10, Duration: proxyBlock}) // warm up
+		return session, err
+	}
+	var sides [2]proxySide
+	for i, to := range []netip.AddrPort{proxy.Backend, proxy.Addr} {
+		session, err := open(to)
+		if session != nil {
+			defer session.Close()
+		}
+		if err != nil {
+			return err
+		}
+		sides[i].Session = session
+	}
+	var used time.Duration
+	for range proxyBlocks {
+		for i := range sides {
+			before, _ := measure.CPU(proxy.PID)
+			if err := sides[i].add(ctx); err != nil {
+				return err
+			}
+			if after, err := measure.CPU(proxy.PID); i == 1 && err == nil {
+				used += after - before
+			}
+		}
+	}
+	if cost.DirectMS, err = sides[0].median(); err == nil {
+		cost.ProxyMS, err = sides[1].median()
+	}
+	cost.Calls, cost.CPU = sides[0].calls, float64(used.Microseconds())/float64(max(sides[1].calls, 1))
+	return err
+}
+
+// proxySide is the calls directly, or those through the proxy.
+type proxySide struct {
+	caller.Session
+	calls     uint64
+	latencies []string
+}
+
+func (s *proxySide) add(ctx context.Context) error {
+	m, err := runBlock(ctx, s.Session, pace.Closed{Users: 1, Calls: proxyBlockMost, Duration: proxyBlock})
+	s.calls += m.Calls
+	s.latencies = append(s.latencies, m.Service)
+	return err
+}
+
+func (s *proxySide) median() (ms float64, err error) {
+	all, err := measure.MergeHistograms(s.latencies)
+	if err != nil {
+		return 0, err
+	}
+	return result.Milliseconds(time.Duration(all.ValueAtPercentile(50))), nil
+}
+
+// runBlock makes a few calls. It fails if one fails.
+func runBlock(ctx context.Context, session caller.Session, calls pace.Closed) (m measure.Measurement, err error) {
+	recorder, _, err := session.Run(ctx, calls, measure.StartSignal{})
+	if err != nil {
+		return m, err
+	}
+	if m, err = recorder.Measurement(); err != nil {
+		return m, err
+	}
+	for code, message := range m.Samples {
+		return m, fmt.Errorf("a call failed with %s: %s", code, message)
+	}
+	return m, ctx.Err()
+}
+
+// faultProxyCPU returns the CPU time that fault proxies have used so far.
+func faultProxyCPU(servers cluster.Deployment) time.Duration {
+	if proxied, ok := servers.(cluster.FaultProxies); ok {
+		return proxied.FaultProxyCPU()
+	}
+	return 0
+}
