@@ -48,6 +48,9 @@ func checkService(s Service, n *node, wrong *problems) {
 	if s.TLS != nil && (s.TLS.Cert == "") != (s.TLS.Key == "") {
 		wrong.add(place("tls"), "tls.cert and tls.key belong together: set both or neither")
 	}
+	if names := s.Server.hostNames(); s.TLS != nil && s.TLS.ServerName == "" && s.Authority == "" && !s.TLS.Insecure && len(names) > 1 {
+		wrong.add(place("server", "addresses"), "the addresses have the names %s, and all calls verify one name in the server's certificate: set tls.servername", strings.Join(names, " and "))
+	}
 	for _, c := range s.Calls {
 		at := func(field string) position { return place("calls", c.Name, field) }
 		switch {

@@ -2,6 +2,9 @@ package experiment
 
 import (
 	"encoding/json"
+	"net"
+	"net/netip"
+	"slices"
 	"strings"
 	"time"
 )
@@ -55,6 +58,24 @@ type Resources struct {
 	Memory Bytes   `yaml:"memory" doc:"memory limit, such as 256Mi (default: none)" min:"8Mi" max:"1Ti"`
 }
 
+// HostName returns the host name of the addresses; empty: they are IP addresses, or have several names.
+func (s ServiceServer) HostName() string {
+	if names := s.hostNames(); len(names) == 1 {
+		return names[0]
+	}
+	return ""
+}
+
+func (s ServiceServer) hostNames() (names []string) {
+	for _, address := range s.Addresses {
+		host, _, err := net.SplitHostPort(address)
+		if _, isName := netip.ParseAddr(host); err == nil && isName != nil && !slices.Contains(names, host) {
+			names = append(names, host)
+		}
+	}
+	return names
+}
+
 // Ready is how a backend shows that it serves.
 type Ready struct {
 	Mode string `yaml:"-" words:"grpc,tcp"` // or http
@@ -93,7 +114,7 @@ type ServiceTLS struct {
 	CACert     string `yaml:"cacert" doc:"file of trusted certificates (default: the system's)"`
 	Cert       string `yaml:"cert" doc:"file with the client's certificate, for mTLS"`
 	Key        string `yaml:"key" doc:"file with the key of that certificate"`
-	ServerName string `yaml:"servername" doc:"name that the server's certificate must contain (default: that of authority, or of the target)"`
+	ServerName string `yaml:"servername" doc:"name that the server's certificate must contain (default: that of authority, of server.addresses, or of the target)"`
 	Insecure   bool   `yaml:"insecure" doc:"do not verify the server's certificate"`
 }
 

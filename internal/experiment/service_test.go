@@ -30,13 +30,15 @@ func TestErrorsOfInvalidServiceFiles(t *testing.T) {
 			"orders.yaml:1:1: the service needs server (where the service runs)",
 			"orders.yaml:1:1: the service needs service (the service's name)",
 			`orders.yaml:1:1: unknown field "experiment"; known names: service, server, calls, proto, import_paths, protoset, metadata, authority, tls, identity`}},
-		"misspelled":       {replace("command:", "comand:"), []string{"orders.yaml:3:3: server needs command, image, deployment, service or addresses", `orders.yaml:3:3: unknown field "comand" in server; did you mean "command"?`}},
-		"both":             {replace("  replicas: 2", "  addresses: [127.0.0.1:1]"), []string{"orders.yaml:4:3: server accepts only one of command and addresses"}},
-		"no calls":         {replace("calls:\n  get:", "calls: {}\nmetadata:\n  get:"), []string{"orders.yaml:5:8: calls must be a mapping of names to settings, not an empty mapping", "orders.yaml:7:8: metadata: get must be text, not a mapping", "orders.yaml:8:9: metadata: list must be text, not a mapping"}},
-		"not a method":     {replace("orders.v1.Orders/Get", "Get"), []string{`orders.yaml:6:17: call get: "Get" is not a method: use the form package.Service/Method`}},
-		"path":             {replace(`"/orders?customer=1"`, "orders"), []string{"orders.yaml:7:27: call list: an HTTP request needs a path that begins with /"}},
-		"ready":            {replace("  replicas: 2", "  ready: rest"), []string{`orders.yaml:4:10: server.ready must be grpc, tcp or {http: HTTP}, not "rest"`}},
-		"identity":         {orders + "identity: {cookie: x}\n", []string{"orders.yaml:8:11: identity needs trailer, header or field", `orders.yaml:8:12: unknown field "cookie" in identity; known names: trailer, header, field`}},
+		"misspelled":   {replace("command:", "comand:"), []string{"orders.yaml:3:3: server needs command, image, deployment, service or addresses", `orders.yaml:3:3: unknown field "comand" in server; did you mean "command"?`}},
+		"both":         {replace("  replicas: 2", "  addresses: [127.0.0.1:1]"), []string{"orders.yaml:4:3: server accepts only one of command and addresses"}},
+		"no calls":     {replace("calls:\n  get:", "calls: {}\nmetadata:\n  get:"), []string{"orders.yaml:5:8: calls must be a mapping of names to settings, not an empty mapping", "orders.yaml:7:8: metadata: get must be text, not a mapping", "orders.yaml:8:9: metadata: list must be text, not a mapping"}},
+		"not a method": {replace("orders.v1.Orders/Get", "Get"), []string{`orders.yaml:6:17: call get: "Get" is not a method: use the form package.Service/Method`}},
+		"path":         {replace(`"/orders?customer=1"`, "orders"), []string{"orders.yaml:7:27: call list: an HTTP request needs a path that begins with /"}},
+		"ready":        {replace("  replicas: 2", "  ready: rest"), []string{`orders.yaml:4:10: server.ready must be grpc, tcp or {http: HTTP}, not "rest"`}},
+		"identity":     {orders + "identity: {cookie: x}\n", []string{"orders.yaml:8:11: identity needs trailer, header or field", `orders.yaml:8:12: unknown field "cookie" in identity; known names: trailer, header, field`}},
+		"several names": {strings.Replace(replace("  replicas: 2\n", ""), `command: ["./orders", "-addr", "{{.Address}}"]`, `addresses: ["a.test:443", "127.0.0.1:443", "b.test:443"]`, 1) + "tls: {}\n",
+			[]string{"orders.yaml:3:14: the addresses have the names a.test and b.test, and all calls verify one name in the server's certificate: set tls.servername"}},
 		"env of addresses": {strings.Replace(replace("  replicas: 2\n", "  env: {A: b}\n"), `command: ["./orders", "-addr", "{{.Address}}"]`, `addresses: ["127.0.0.1:1"]`, 1), []string{"orders.yaml:4:3: server.env does not apply to server.addresses, only to server.command or server.image: remove it"}},
 		"not a name":       {strings.Replace(replace("  replicas: 2\n", ""), `command: ["./orders", "-addr", "{{.Address}}"]`, "service: orders", 1), []string{`orders.yaml:3:12: server.service: "orders" is not NAMESPACE/NAME`}},
 		"args":             {replace("  replicas: 2", "  args: [x]"), []string{"orders.yaml:4:3: server.args does not apply to server.command, only to server.image: remove it"}},
@@ -48,6 +50,14 @@ func TestErrorsOfInvalidServiceFiles(t *testing.T) {
 				t.Errorf("(-want +got)\n%s\n%s", diff, c.text)
 			}
 		})
+	}
+}
+
+func TestTheNameOfAddressesIsVerified(t *testing.T) {
+	for want, addresses := range map[string][]string{"a.test": {"a.test:443", "a.test:444"}, "": {"127.0.0.1:443", "[::1]:443"}} {
+		if got := (ServiceServer{Addresses: addresses}).HostName(); got != want {
+			t.Errorf("the name of %v is %q, want %q", addresses, got, want)
+		}
 	}
 }
 

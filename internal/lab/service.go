@@ -2,6 +2,7 @@ package lab
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -108,6 +109,9 @@ func serviceCall(s experiment.Service, name string, timeout time.Duration) (*ser
 	var err error
 	if spec.TLS, err = readTLS(s.TLS); err != nil {
 		return nil, err
+	}
+	if spec.TLS != nil && s.Authority == "" {
+		spec.TLS.ServerName = cmp.Or(spec.TLS.ServerName, s.Server.HostName())
 	}
 	if spec.File = c.Data.File(); spec.File != "" {
 		if spec.Data, err = readData(spec.File); err != nil {

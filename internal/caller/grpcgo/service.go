@@ -69,6 +69,9 @@ func serviceOptions(spec service.Spec, target caller.Target) ([]grpc.DialOption,
 		return nil, err
 	}
 	if config != nil {
+		if spec.Authority != "" {
+			config.ServerName = "" // grpc-go verifies the authority, and refuses another name
+		}
 		options = append(options, grpc.WithTransportCredentials(credentials.NewTLS(config)))
 	}
 	if spec.Authority != "" {

@@ -39,7 +39,7 @@ func openService(base gatewaySession) (*serviceSession, error) {
 	}
 	base.url = strings.TrimSuffix(base.url, "/")
 	var err error
-	if base.client.TLSClientConfig, err = calls[0].TLS.Config(); err != nil {
+	if base.client.TLSClientConfig, err = calls[0].TLSConfig(); err != nil {
 		return nil, err
 	}
 	if base.client.TLSClientConfig != nil {

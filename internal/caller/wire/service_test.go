@@ -6,8 +6,10 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"io"
+	"log"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -23,6 +25,7 @@ import (
 	"rpclab/internal/caller/wire"
 	"rpclab/internal/pace"
 	"rpclab/internal/service"
+	methods "rpclab/internal/service/method"
 	"rpclab/internal/testkit"
 )
 
@@ -47,6 +50,59 @@ func mutualTLS(t *testing.T) (server *tls.Config, client *service.TLS) {
 	trusted.AppendCertsFromPEM(cert)
 	return &tls.Config{Certificates: []tls.Certificate{own}, ClientCAs: trusted, ClientAuth: tls.RequireAndVerifyClientCert},
 		&service.TLS{CACert: cert, Cert: cert, Key: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), ServerName: "shop.test"}
+}
+
+// TestTheAuthorityIsTheNameInTheCertificate: calls go to an IP address, and the certificate has a name.
+func TestTheAuthorityIsTheNameInTheCertificate(t *testing.T) {
+	own, _ := testkit.Certificate(t, "shop.test")
+	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: own.Certificate[0]})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer(grpc.Creds(credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{own}})))
+	rpclabv1.RegisterGreeterServer(server, stranger{})
+	reflection.Register(server)
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(server.Stop)
+	web := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	web.TLS = &tls.Config{Certificates: []tls.Certificate{own}}
+	web.Config.ErrorLog = log.New(io.Discard, "", 0)
+	web.StartTLS()
+	t.Cleanup(web.Close)
+	method := service.Spec{Name: "hello", Method: "rpclab.v1.Greeter/SayHello"}
+	source, err := grpcgo.Describe(t.Context(), service.Spec{Method: method.Method, TLS: &service.TLS{Insecure: true}}, caller.Target{URI: "passthrough:///" + listener.Addr().String()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if method.Protos, err = methods.Descriptors(source); err != nil {
+		t.Fatal(err)
+	}
+	request := service.Spec{Name: "hello", HTTP: "GET", Path: "/"}
+	for name, c := range map[string]struct {
+		library caller.Caller
+		spec    service.Spec
+		address string
+	}{
+		"grpc-go": {grpcgo.Caller{}, method, listener.Addr().String()},
+		"wire":    {wire.Caller{}, method, listener.Addr().String()},
+		"http":    {nethttp.Caller{}, request, web.Listener.Addr().String()},
+	} {
+		for _, names := range []struct {
+			authority, server string
+			right             bool
+		}{{"shop.test", "", true}, {"shop.test:443", "", true}, {"shop.test:443", "shop.test", true}, {"", "shop.test", true}, {"other.test", "", false}} {
+			t.Run(name+" "+names.authority+" "+names.server, func(t *testing.T) {
+				spec := c.spec
+				spec.Authority, spec.TLS = names.authority, &service.TLS{CACert: cert, ServerName: names.server}
+				job := caller.Job{Channels: caller.Channels{Mode: caller.Shared}, Timeout: 2 * time.Second, Calls: []service.Spec{spec}}
+				session := callertest.Open(t, c.library, job, caller.Target{URI: "passthrough:///" + c.address, Close: func() {}})
+				if m := callertest.Load(t, session, pace.Burst{Calls: 2}); (m.Calls == 2 && len(m.Errors) == 0) != names.right {
+					t.Errorf("%d calls, errors %v %v; want them to succeed: %v", m.Calls, m.Errors, m.Samples, names.right)
+				}
+			})
+		}
+	}
 }
 
 // TestCallersCallAServiceOverMutualTLS calls servers that know nothing of rpclab. The backend is their

@@ -65,7 +65,7 @@ func prepare(job caller.Job, target caller.Target) (call engine.Call, config eng
 	}
 	if len(job.Calls) > 0 {
 		config.AddressIsBackend = job.Calls[0].Identity.IsAddress()
-		if config.TLS, err = job.Calls[0].TLS.Config(); err != nil {
+		if config.TLS, err = job.Calls[0].TLSConfig(); err != nil {
 			return call, config, nil, err
 		}
 		call, startLoad, err = serviceCalls(job.Calls, target)
