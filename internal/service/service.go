@@ -4,8 +4,10 @@ package service
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -64,6 +66,20 @@ func (s Spec) FirstMetadata() (metadata.MD, error) {
 		return nil, err
 	}
 	return m.of(func() uint64 { return 0 })
+}
+
+// TLSConfig returns the configuration of connections for calls of a service, which verify the host of the authority
+// if there is no other name; nil for clear text.
+func (s Spec) TLSConfig() (*tls.Config, error) {
+	config, err := s.TLS.Config()
+	if config == nil || config.ServerName != "" {
+		return config, err
+	}
+	config.ServerName = s.Authority
+	if host, _, err := net.SplitHostPort(s.Authority); err == nil {
+		config.ServerName = host
+	}
+	return config, nil
 }
 
 // data returns the messages in JSON, and their name in errors. of is their type; nil: not known.

@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 )
 
 // TLS is how a client of a service uses TLS. Certificates and the key are PEM; processes exchange them over
@@ -16,20 +15,6 @@ type TLS struct {
 	Key        []byte `json:"key,omitempty"`
 	ServerName string `json:"servername,omitempty"` // empty: the authority, or the target
 	Insecure   bool   `json:"insecure,omitempty"`   // the server's certificate is not verified
-}
-
-// TLSConfig returns the configuration of connections for calls of a service, which verify the host of the authority
-// if there is no other name; nil for clear text.
-func (s Spec) TLSConfig() (*tls.Config, error) {
-	config, err := s.TLS.Config()
-	if config == nil || config.ServerName != "" {
-		return config, err
-	}
-	config.ServerName = s.Authority
-	if host, _, err := net.SplitHostPort(s.Authority); err == nil {
-		config.ServerName = host
-	}
-	return config, nil
 }
 
 // Config returns the configuration of connections; nil for clear text.
