@@ -58,6 +58,7 @@ rpclab asks a gRPC server for its methods by reflection, or reads --proto or
 	flags.StringVar(&openAPI, "openapi", "", "OpenAPI document (version 3) in `file` that describes the requests to an HTTP server")
 	flags.StringArrayVarP(&settings.Metadata, "metadata", "H", nil, "metadata of every call, `key: value` (repeatable)")
 	flags.StringVar(&settings.Authority, "authority", "", "`name` in :authority of every call")
+	tlsFlags(flags, &settings.TLS)
 	return command
 }
 
@@ -66,6 +67,9 @@ func draftService(ctx context.Context, settings generator.Settings, openAPI stri
 	s := draft.Service{
 		Command: "rpclab init " + settings.Target, Addresses: strings.Split(settings.Target, ","),
 		ImportPaths: settings.ImportPaths, Protoset: settings.Protoset, Authority: settings.Authority,
+	}
+	if t := settings.TLS; t != (generator.TLS{}) {
+		s.TLS = &draft.TLS{CACert: t.CACert, Cert: t.Cert, Key: t.Key, ServerName: t.ServerName, Insecure: t.Insecure}
 	}
 	for _, line := range settings.Metadata {
 		key, value, _ := strings.Cut(line, ":")

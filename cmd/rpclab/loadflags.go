@@ -77,12 +77,7 @@ func (f *loadFlags) register(flags *pflag.FlagSet) {
 	flags.IntVar(&f.Cores, "cores", 0, "threads of the engine wire, at most one per connection (default 1)")
 	flags.Uint64Var(&f.Seed, "seed", 0, "`seed` of random arrivals (default: random, and stored in the result)")
 
-	flags.BoolVar(&f.TLS.On, "tls", false, "use TLS; implied by any of the next five flags")
-	flags.StringVar(&f.TLS.CACert, "cacert", "", "`file` with trusted certificates (default: the system's)")
-	flags.StringVar(&f.TLS.Cert, "cert", "", "`file` with the client certificate")
-	flags.StringVar(&f.TLS.Key, "key", "", "`file` with the key of the client certificate")
-	flags.StringVar(&f.TLS.ServerName, "servername", "", "`name` that the server certificate must contain; also sets --authority")
-	flags.BoolVar(&f.TLS.Insecure, "insecure-skip-verify", false, "do not verify the server certificate")
+	tlsFlags(flags, &f.TLS)
 
 	f.calculator.register(flags)
 
@@ -173,4 +168,14 @@ func connectFlags(flags *pflag.FlagSet, c *generator.ConnectionOptions) {
 	flags.StringArrayVar(&c.Sources, "source", nil, "`ADDRESS|PREFIX` of this machine to connect from; several are used in turn (repeatable)")
 	flags.DurationVar(&c.KeepAlive, "keepalive", 0, "send a PING after this long without data, and close the connection 20s later if no response arrives")
 	flags.DurationVar(&c.IdleClose, "idle-close", 0, "close a connection after this long without a call; the next call opens it again")
+}
+
+// tlsFlags say how connections are encrypted.
+func tlsFlags(flags *pflag.FlagSet, t *generator.TLS) {
+	flags.BoolVar(&t.On, "tls", false, "use TLS; implied by any of the next five flags")
+	flags.StringVar(&t.CACert, "cacert", "", "`file` with trusted certificates (default: the system's)")
+	flags.StringVar(&t.Cert, "cert", "", "`file` with the client certificate")
+	flags.StringVar(&t.Key, "key", "", "`file` with the key of the client certificate")
+	flags.StringVar(&t.ServerName, "servername", "", "`name` that the server certificate must contain; also sets --authority")
+	flags.BoolVar(&t.Insecure, "insecure-skip-verify", false, "do not verify the server certificate")
 }

@@ -2,7 +2,9 @@ package e2e
 
 import (
 	"bufio"
+	"encoding/pem"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -12,6 +14,13 @@ import (
 	"sync"
 	"testing"
 
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/health"
+	healthgrpc "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/reflection"
+
+	rpclabv1 "rpclab/api/rpclab/v1"
 	"rpclab/internal/result/resulttest"
 	"rpclab/internal/testkit"
 )
@@ -174,5 +183,40 @@ func TestInitOfAnOpenAPIDocument(t *testing.T) {
 	refused := rpclab(t, "init", address, "--openapi", "none.yaml")
 	if refused.code != 2 || !strings.Contains(refused.stderr, "--openapi: open none.yaml") {
 		t.Errorf("a file that does not exist: exit code %d, %s", refused.code, refused.stderr)
+	}
+}
+
+func TestInitOfAServerWithTLS(t *testing.T) {
+	t.Parallel()
+	certificate, _ := testkit.Certificate(t, "127.0.0.1")
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Certificate[0]}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer(grpc.Creds(credentials.NewServerTLSFromCert(&certificate)))
+	healthgrpc.RegisterHealthServer(server, health.NewServer())
+	rpclabv1.RegisterGreeterServer(server, rpclabv1.UnimplementedGreeterServer{})
+	reflection.Register(server)
+	go func() { _ = server.Serve(listener) }()
+	defer server.Stop()
+	plain := rpclab(t, "init", listener.Addr().String())
+	if plain.code != 3 || !strings.Contains(plain.stderr, "--tls") {
+		t.Errorf("init without TLS: exit code %d, %s", plain.code, plain.stderr)
+	}
+	s := rpclab(t, "init", listener.Addr().String(), "--cacert", ca)
+	if s.code != 0 || !strings.Contains(s.stdout, "\ntls: {cacert: "+ca+"}\n") {
+		t.Fatalf("init with TLS: exit code %d\n%s%s", s.code, s.stdout, s.stderr)
+	}
+	file := filepath.Join(t.TempDir(), "greeter.yaml")
+	if err := os.WriteFile(file, []byte(s.stdout), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d, _ := runLoad(t, "--service", file, "-n", "10", "-c", "1")
+	if arm := d.Arms[0]; arm.Errors["UNIMPLEMENTED"] != 10 {
+		t.Errorf("%d calls, errors %v, want 10 that the server answers with UNIMPLEMENTED", arm.Calls, arm.Samples)
 	}
 }

@@ -26,6 +26,16 @@ type Service struct {
 	Protoset           string
 	Metadata           [][2]string // of every call
 	Authority          string
+	TLS                *TLS // nil: the server has none
+}
+
+// TLS is how connections are encrypted, as in a service file.
+type TLS struct {
+	CACert     string `yaml:"cacert,omitempty"`
+	Cert       string `yaml:"cert,omitempty"`
+	Key        string `yaml:"key,omitempty"`
+	ServerName string `yaml:"servername,omitempty"`
+	Insecure   bool   `yaml:"insecure,omitempty"`
 }
 
 // ofGRPC are the services that every gRPC server may have.
@@ -104,6 +114,9 @@ func (s Service) Write() ([]byte, error) {
 	}
 	if s.Authority != "" {
 		add(root, "authority", text(s.Authority))
+	}
+	if s.TLS != nil {
+		add(root, "tls", node(s.TLS))
 	}
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)
