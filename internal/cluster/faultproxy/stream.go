@@ -60,7 +60,7 @@ func (c *connection) admit(f frame) bool {
 	if message && !s.exempt {
 		s.asked, s.fault = time.Now(), *c.proxy.fault.Load()
 	}
-	fails := message && s.fault.Code != codes.OK
+	fails := message && !s.responded && s.fault.Code != codes.OK
 	dropped := 0
 	if fails || f.Type == http2.FrameRSTStream || s.requested && s.responded {
 		dropped = c.forget(f.StreamID, s)
