@@ -83,14 +83,14 @@ func TestStreamsThatNeverEndAreEndedByTheClient(t *testing.T) {
 
 // Health checks watch with a stream that never ends. The server counts the same calls.
 func TestHealthWatchesAreEndedByTheClient(t *testing.T) {
-	var began, cancelled atomic.Int64
+	var ended, cancelled atomic.Int64
 	server := grpc.NewServer(grpc.StreamInterceptor(func(service any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 		err := handle(service, stream)
 		if strings.HasSuffix(info.FullMethod, "/Watch") {
-			began.Add(1)
 			if status.Code(err) == codes.Canceled {
 				cancelled.Add(1)
 			}
+			ended.Add(1)
 		}
 		return err
 	}))
@@ -115,7 +115,7 @@ func TestHealthWatchesAreEndedByTheClient(t *testing.T) {
 				t.Errorf("%s, %s: %d responses, %v; want the state of the server once in each of 6 calls", engine, name, times.TotalCount(), err)
 			}
 			expected += 6
-			testkit.Await(t, "the server ends the watches", func() bool { return began.Load() == expected })
+			testkit.Await(t, "the server ends the watches", func() bool { return ended.Load() == expected })
 			if cancelled.Load() != expected {
 				t.Errorf("%s, %s: the server saw %d of %d watches cancelled, want all", engine, name, cancelled.Load(), expected)
 			}
