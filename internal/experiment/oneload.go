@@ -11,7 +11,8 @@ import (
 type OneLoad struct {
 	Name    string
 	Service ServiceFile
-	Call    string // of the service; empty: the first
+	Call    string // of the service; empty: the first, unless Mix has several
+	Mix     Mix
 	Pace    string // the load in one clause, for the question
 	// Load and Caller are those blocks of the arm, by field.
 	Load, Caller map[string]any
@@ -23,6 +24,10 @@ type OneLoad struct {
 func (l OneLoad) Document() ([]byte, error) {
 	calls := l.Service.Calls
 	call := calls[max(0, slices.IndexFunc(calls, func(c ServiceCall) bool { return c.Name == l.Call }))]
+	what := call.Method + strings.TrimSpace(call.HTTP+" "+call.Path)
+	if len(l.Mix) > 0 {
+		what = l.Mix.String()
+	}
 	defaults := map[string]any{"caller": l.Caller, "workload": map[string]any{"greet": map[string]any{}}, "load": l.Load, "route": "direct"}
 	if l.Service.Server.Replicas > 1 || len(l.Service.Server.Addresses) > 1 {
 		defaults["route"] = "endpointslice"
@@ -31,7 +36,7 @@ func (l OneLoad) Document() ([]byte, error) {
 		}
 	}
 	return json.Marshal(map[string]any{
-		"experiment": l.Name, "question": call.Method + strings.TrimSpace(call.HTTP+" "+call.Path) + ": " + l.Pace,
+		"experiment": l.Name, "question": what + ": " + l.Pace,
 		"defaults": defaults, "arms": map[string]any{l.Service.Name: map[string]any{}}, "rounds": cmp.Or(l.Rounds, 1),
 	})
 }

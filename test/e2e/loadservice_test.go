@@ -69,6 +69,17 @@ func TestTheSummaryOfALoadOfAServiceFileIsThatOfALoad(t *testing.T) {
 	}
 }
 
+func TestALoadOfAMixOfCalls(t *testing.T) {
+	t.Parallel()
+	file := stranger(t, "calls:\n", "calls:\n  again: {method: rpclab.v1.Greeter/SayHello, data: {name: you}}\n")
+	s := rpclab(t, "load", "--service", file, "--mix", "hello=75%,again=25%", "-c", "2", "-n", "200")
+	for _, want := range []string{"again=25%,hello=75% at hello\n", "\nagain ", "\nhello ", " 50 ", " 150 "} {
+		if !strings.Contains(s.stdout, want) {
+			t.Errorf("the summary lacks %q:\n%s%s", want, s.stdout, s.stderr)
+		}
+	}
+}
+
 func TestWrongLoadsOfServiceFiles(t *testing.T) {
 	t.Parallel()
 	file := stranger(t)
@@ -80,6 +91,8 @@ func TestWrongLoadsOfServiceFiles(t *testing.T) {
 		{[]string{"--service", file, "--call", "helo"}, `no call "helo"; did you mean "hello"?`},
 		{[]string{"--service", file, "-d", "{}"}, "--data does not work with --service: the service file says how"},
 		{[]string{"--service", file, "--rate", "5", "-c", "3"}, "--concurrency makes a closed loop"},
+		{[]string{"--service", file, "--mix", "helo=1"}, "did you mean \"hello\"?"},
+		{[]string{"--mix", "hello=1", "127.0.0.1:1"}, "--mix has the names of calls in a service file: add --service FILE"},
 		{[]string{"--service", "none.yaml"}, "cannot read the service file: open none.yaml"},
 		{[]string{"--listen", "127.0.0.1:1", "--call", sayHello, "127.0.0.1:1"}, "--listen is the address of the page: add --web"},
 	} {

@@ -31,6 +31,7 @@ func Terminal(w io.Writer, document result.Document) error {
 	if err := percentiles(out, arm.Measures); err != nil {
 		return err
 	}
+	byName(out, arm.ByName)
 	rounds(out, arm.Trials)
 	failures(out, arm.Measures)
 	backends(out, arm.Backends)
@@ -117,6 +118,19 @@ func percentiles(out io.Writer, measures result.Measures) error {
 		paragraph(out, fmt.Sprintf("messages: %s responses, each counted from when its request was sent", count(uint64(answers.TotalCount()))))
 	}
 	return nil
+}
+
+// byName prints the figures of each call of a mix.
+func byName(out io.Writer, all map[string]result.NamedCalls) {
+	if len(all) == 0 {
+		return
+	}
+	fmt.Fprintf(out, "\n%-32s%9s %9s %9s %9s\n", "call", "calls", "lost", "p50 ms", "p99 ms")
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		c := all[name]
+		fmt.Fprintf(out, "%-32s%9s %9s %9s %9s\n", truncate(clean(name), 31), count(c.Due), count(c.Due-c.Answered),
+			atLeast(c.Latency.Figure("p50")), atLeast(c.Latency.Figure("p99")))
+	}
 }
 
 // row is a row of the table of percentiles.
