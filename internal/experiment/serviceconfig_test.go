@@ -8,7 +8,9 @@ import (
 )
 
 func TestErrorsOfServiceConfigs(t *testing.T) {
-	arm := func(fields string) string { return strings.Replace(head, "{route: headless}", "{route: headless, "+fields+"}", 1) }
+	arm := func(fields string) string {
+		return strings.Replace(head, "{route: headless}", "{route: headless, "+fields+"}", 1)
+	}
 	for name, c := range map[string]struct {
 		doc  string
 		want string
