@@ -23,11 +23,12 @@ func cleanCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "clean",
 		Short: "Remove namespaces that dead runs left on Kubernetes",
-		Long: `Removes the namespaces of runs whose rpclab process died, and uncordons the
-nodes that such a run had cordoned. Every new run does the same when it starts.
+		Long: `Removes the namespaces of runs whose rpclab process died, uncordons the nodes
+that such a run had cordoned, and restores the number of replicas of
+Deployments that it had scaled (run --allow-disruption). Every new run does the same when it starts.
 A run is alive while it renews its lease. A reaper pod in each run also deletes
-the namespace, one minute after the rpclab process died. The reaper does not
-uncordon nodes.`,
+the namespace, one minute after the rpclab process died. The reaper
+restores nothing: it keeps such a namespace until the next clean-up.`,
 		Example: `  rpclab clean                      remove dead runs
   rpclab clean --all                remove every run, also runs in progress
   rpclab clean --older-than 24h     remove dead runs that began over 24 h ago`,
@@ -41,6 +42,9 @@ uncordon nodes.`,
 				return (all || run.Dead) && time.Since(run.Began) > olderThan
 			})
 			for _, run := range removed {
+				for _, restored := range run.Restored {
+					fmt.Fprintf(c.OutOrStdout(), "%s  (run %s)\n", restored, run.Run)
+				}
 				fmt.Fprintf(c.OutOrStdout(), "%s  owner %s, began %s\n", run.Namespace, run.Owner, run.Began.Local().Format(time.DateTime))
 			}
 			if len(removed) == 0 && err == nil {

@@ -81,6 +81,7 @@ With --no-wait it starts at once, and the results of both say so.`,
 	flags.StringVar(&f.service, "service", "", "`file` of your own service, which all arms call in place of rpclab's servers")
 	flags.StringVar(&f.Call, "call", "", "`name` of the call in the service file (default: the first)")
 	flags.StringToStringVar(&f.Mix, "mix", nil, "several calls of the service file with their `shares`, such as get=80%,list=20%, in place of one")
+	flags.BoolVar(&f.AllowDisruption, "allow-disruption", false, "permit the events kill, roll and scale on the pods behind server.service of a service file")
 	flags.StringSliceVar(&f.Arms, "arms", nil, "run only these arms, comma-separated")
 	flags.StringArrayVar(&f.Set, "set", nil, "override a field, `path=value` (repeatable)")
 	flags.IntVar(&f.Rounds, "rounds", 0, "fixed `number` of rounds, each of which measures every arm once (default: until decided, from the experiment's number on)")
@@ -285,13 +286,13 @@ func (f runFlags) runAndShow(c *cobra.Command, plan lab.Plan, commandLine string
 		show(p)
 	}}
 	if f.on == "kubernetes" {
-		return conduct(ctx, plan, o, func(o *lab.Options) (cluster.Cluster, error) { return f.openKubernetes(ctx, o, bar) })
+		return conduct(ctx, plan, o, func(o *lab.Options) (cluster.Cluster, error) { return f.openKubernetes(ctx, plan.Plan, o, bar) })
 	}
 	return conductLocal(ctx, c.ErrOrStderr(), plan, o, f.machine)
 }
 
 // openKubernetes creates a cluster in a new namespace, and shows what it waits for.
-func (f runFlags) openKubernetes(ctx context.Context, o *lab.Options, bar *progress) (cluster.Cluster, error) {
+func (f runFlags) openKubernetes(ctx context.Context, plan experiment.Plan, o *lab.Options, bar *progress) (cluster.Cluster, error) {
 	name := cmp.Or(f.image, os.Getenv("RPCLAB_IMAGE"))
 	if name == "" {
 		var err error
@@ -307,5 +308,25 @@ func (f runFlags) openKubernetes(ctx context.Context, o *lab.Options, bar *progr
 	for _, n := range api.Nodes(ctx) {
 		o.Nodes = append(o.Nodes, result.Node(n))
 	}
-	return kubernetes.New(ctx, api, kubernetes.Options{ID: o.ID, Image: name, Progress: bar.wait, Note: bar.note})
+	return kubernetes.New(ctx, api, kubernetes.Options{ID: o.ID, Image: name, Progress: bar.wait, Note: bar.note, Disruptions: disruptions(plan)})
+}
+
+// disruptions are the events on Services that run already.
+func disruptions(plan experiment.Plan) (all []kubernetes.Disruption) {
+	for _, s := range plan.Services {
+		if s.Server.Service == "" {
+			continue
+		}
+		d := kubernetes.Disruption{Service: s.Server.Service}
+		var texts []string
+		for _, e := range plan.Trials[0].Events { // those of all trials
+			if action, _ := e.Action(); slices.Contains([]string{"kill", "roll", "scale"}, action) {
+				d.Actions, texts = append(d.Actions, action), append(texts, e.String())
+			}
+		}
+		if d.Events = strings.Join(texts, ", "); len(texts) > 0 {
+			all = append(all, d)
+		}
+	}
+	return all
 }

@@ -187,8 +187,13 @@ func (d *document) checkServiceEvents(e *Experiment, s Service, wrong *problems)
 		case slices.Contains([]string{"dns", "recover", "kill_proxy", "kill_control"}, action): // on what rpclab starts
 		case s.Server.Addresses != nil:
 			wrong.add(at.at, "%s would disturb the service %s, which rpclab did not start: remove the event, or set server.command in place of server.addresses", action, s.Name)
+		case s.Server.Service != "" && slices.Contains([]string{"kill", "roll", "scale"}, action):
+			if !d.mayDisturb {
+				wrong.add(at.at, "%s would disturb the Service %s, which rpclab did not start: remove the event, set server.deployment in place of server.service to disturb copies of its pods, or permit it with --allow-disruption",
+					action, s.Server.Service)
+			}
 		case s.Server.Service != "":
-			wrong.add(at.at, "%s would disturb the Service %s, which rpclab did not start: remove the event, or set server.deployment in place of server.service to measure copies of its pods", action, s.Server.Service)
+			wrong.add(at.at, "%s would disturb the Service %s, which rpclab did not start: use kill, roll or scale with --allow-disruption, or set server.deployment in place of server.service", action, s.Server.Service)
 		case s.Server.Command == nil && slices.Contains([]string{"pause", "resume"}, action):
 			wrong.add(at.at, "%s sends a signal to a process, and rpclab cannot do that in pods of the service %s: use kill, stop, roll or scale", action, s.Name)
 		case s.Server.Command == nil && slices.Contains([]string{"slow", "fail", "flap"}, action):

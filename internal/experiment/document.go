@@ -11,6 +11,8 @@ import (
 type document struct {
 	root    *node
 	grammar *grammar
+	// mayDisturb says that events may disturb services that run already.
+	mayDisturb bool
 }
 
 // resolved is a document with all fields resolved; only the order of the trials is open.

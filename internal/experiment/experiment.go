@@ -17,7 +17,7 @@ import (
 // Settings apply in this order: quick, --scale, --service, --set, --rounds. The error is [Errors]: all
 // errors of the document, or else all errors of the options.
 func Expand(file string, doc []byte, options Options, vocabulary Vocabulary) (Plan, error) {
-	d, err := read(file, doc, vocabulary)
+	d, err := read(file, doc, vocabulary, options.AllowDisruption)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -189,7 +189,7 @@ func (d *document) changed(options Options) []string {
 // Read reads and checks an experiment document, including its quick settings. It merges the
 // defaults into every arm; fields of the sweep have their default values.
 func Read(file string, doc []byte, vocabulary Vocabulary) (*Experiment, error) {
-	d, err := read(file, doc, vocabulary)
+	d, err := read(file, doc, vocabulary, true) // it starts nothing
 	if err != nil {
 		return nil, err
 	}
@@ -200,12 +200,12 @@ func Read(file string, doc []byte, vocabulary Vocabulary) (*Experiment, error) {
 	return &r.experiment, nil
 }
 
-func read(file string, doc []byte, vocabulary Vocabulary) (*document, error) {
+func read(file string, doc []byte, vocabulary Vocabulary, mayDisturb bool) (*document, error) {
 	root, err := parse(file, doc)
 	if err != nil {
 		return nil, err
 	}
-	d := &document{root: root, grammar: newGrammar(vocabulary)}
+	d := &document{root: root, grammar: newGrammar(vocabulary), mayDisturb: mayDisturb}
 	r, err := d.resolve()
 	if err != nil {
 		return nil, err

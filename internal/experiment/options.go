@@ -26,6 +26,8 @@ type Options struct {
 	Service *ServiceDocument
 	Call    string
 	Mix     map[string]string
+	// AllowDisruption permits the events kill, roll and scale on Services of Kubernetes that run already.
+	AllowDisruption bool
 	// Scale multiplies the load of the published study, which the scale block of the document
 	// defines; 0: the load in the document.
 	Scale float64
@@ -46,6 +48,9 @@ func (o Options) Command(experiment string) string {
 	}
 	if len(o.Mix) > 0 {
 		words = append(words, "--mix", quoted(Mix(o.Mix).String()))
+	}
+	if o.AllowDisruption {
+		words = append(words, "--allow-disruption")
 	}
 	if len(o.Arms) > 0 {
 		words = append(words, "--arms", quoted(strings.Join(o.Arms, ",")))

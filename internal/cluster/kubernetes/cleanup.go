@@ -23,6 +23,8 @@ type RunNamespace struct {
 	Owner     string // who ran it, and where
 	Began     time.Time
 	Dead      bool // its owner no longer renews the lease
+	// Restored says what Clean restored of what the run had changed outside of its namespace.
+	Restored []string
 
 	object corev1.Namespace
 	lease  string // its resource version
@@ -53,6 +55,11 @@ func (a *API) beginClean(ctx context.Context, selected func(RunNamespace) bool) 
 			continue
 		}
 		if err := a.uncordonAll(ctx, &found.object); err != nil { // keep the namespace, which lists the nodes
+			errs = append(errs, err)
+			continue
+		}
+		restored, err := a.restoreAll(ctx, &found.object)
+		if found.Restored = restored; err != nil {
 			errs = append(errs, err)
 			continue
 		}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"syscall"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -60,8 +59,7 @@ func (d *deployment) Kill(ctx context.Context, n int) ([]string, error) {
 func (d *deployment) Rollout(ctx context.Context, next *cluster.Program) ([]string, error) {
 	old := d.active()
 	_ = inParallel(old, func(backend *replica) error { backend.sample(); return nil })
-	template := map[string]any{"metadata": map[string]any{
-		"annotations": map[string]any{"kubectl.kubernetes.io/restartedAt": time.Now().Format(time.RFC3339Nano)}}}
+	var changed map[string]any
 	if next != nil {
 		spec := d.spec
 		spec.Program = next
@@ -69,16 +67,10 @@ func (d *deployment) Rollout(ctx context.Context, next *cluster.Program) ([]stri
 		if err != nil {
 			return nil, fmt.Errorf("roll out %s: %w", d.name, err)
 		}
-		template["spec"] = map[string]any{"containers": pod.Containers, "terminationGracePeriodSeconds": pod.TerminationGracePeriodSeconds}
+		changed = map[string]any{"containers": pod.Containers, "terminationGracePeriodSeconds": pod.TerminationGracePeriodSeconds}
 	}
-	body, err := json.Marshal(map[string]any{"spec": map[string]any{"template": template}})
-	if err != nil {
+	if err := d.run.api.restart(ctx, d.run.namespace, d.name, changed); err != nil {
 		return nil, err
-	}
-	_, err = d.run.api.client.AppsV1().Deployments(d.run.namespace).
-		Patch(ctx, d.name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager})
-	if err != nil {
-		return nil, fmt.Errorf("roll out %s: %w", d.name, explain(err, d.run.namespace))
 	}
 	return identities(old), nil
 }

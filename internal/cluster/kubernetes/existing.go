@@ -46,7 +46,7 @@ type existing struct {
 }
 
 // deployExisting copies the endpoints of a Service, and returns when one of them is ready.
-func deployExisting(ctx context.Context, run *run, spec cluster.Spec) (cluster.Deployment, error) {
+func deployExisting(ctx context.Context, run *run, spec cluster.Spec) (*existing, error) {
 	if spec.NodePort {
 		return nil, fmt.Errorf("server.service: the route nodeport needs a port that rpclab opened, and rpclab opens none for %s: use the route clusterip", spec.Existing)
 	}

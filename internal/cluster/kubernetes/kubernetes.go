@@ -17,6 +17,8 @@ type Options struct {
 	Image string // of rpclab, as nodes know it: rpclab:v1.2.3
 	// Progress receives what the run waits for, in one line; may be nil.
 	Progress func(string)
+	// Disruptions are permitted on Services that run already.
+	Disruptions []Disruption
 	// Note receives what the user should know, in a sentence; may be nil.
 	Note func(string)
 }
@@ -26,6 +28,8 @@ type Options struct {
 type Cluster struct {
 	run     *run
 	callers *callerPool
+	// mayDisturb says that the user permits disruptions of Services that run already.
+	mayDisturb bool
 }
 
 var (
@@ -45,6 +49,13 @@ func New(ctx context.Context, api *API, options Options) (*Cluster, error) {
 	if err := api.preflight(ctx); err != nil {
 		return nil, err
 	}
+	for _, d := range options.Disruptions {
+		text, err := d.prepare(ctx, api)
+		if err != nil {
+			return nil, err
+		}
+		options.Note(text)
+	}
 	options.Progress("looking for runs that were killed")
 	if _, err := api.beginClean(ctx, OwnerDead); err != nil { // of another run: this one can start
 		options.Progress(fmt.Sprintf("objects of an earlier run remain: %v", err))
@@ -56,14 +67,21 @@ func New(ctx context.Context, api *API, options Options) (*Cluster, error) {
 	if err := created.create(ctx); err != nil {
 		return nil, errors.Join(err, created.close())
 	}
-	return &Cluster{run: created, callers: newCallerPool(created)}, nil
+	return &Cluster{run: created, callers: newCallerPool(created), mayDisturb: len(options.Disruptions) > 0}, nil
 }
 
 // Deploy creates a Deployment with a unique name, so that no cached DNS answer belongs to an
 // earlier one. It returns when all pods are ready and their agents are attached.
 func (c *Cluster) Deploy(ctx context.Context, spec cluster.Spec) (cluster.Deployment, error) {
 	if spec.Existing != "" {
-		return deployExisting(ctx, c.run, spec)
+		d, err := deployExisting(ctx, c.run, spec)
+		if err != nil {
+			return nil, err
+		}
+		if c.mayDisturb {
+			return &disturbed{existing: d}, nil
+		}
+		return d, nil
 	}
 	return deploy(ctx, c.run, spec)
 }

@@ -37,6 +37,7 @@ const (
 	noteOwner    = "rpclab/owner"    // who runs it, and where
 	noteTTL      = "rpclab/ttl"      // of the lease, after its last renewal
 	noteCordoned = "rpclab/cordoned" // nodes
+	noteScaled   = "rpclab/scaled"   // Deployments of the user, with their numbers of replicas
 )
 
 // noteContainer is the annotation of a pod that names its main container. Copies of other Deployments have it.

@@ -64,7 +64,7 @@ func (a *API) missing(ctx context.Context) ([]rbacv1.PolicyRule, error) {
 	for i, rule := range needed {
 		each.Go(func() error {
 			for _, verb := range rule.Verbs {
-				able, err := a.may(ctx, rule.APIGroups[0], rule.Resources[0], verb)
+				able, err := a.may(ctx, "", rule.APIGroups[0], rule.Resources[0], verb)
 				if err != nil {
 					return fmt.Errorf("check permissions: %w", err)
 				}
@@ -85,10 +85,11 @@ func (a *API) missing(ctx context.Context) ([]rbacv1.PolicyRule, error) {
 	return slices.DeleteFunc(all, func(rule rbacv1.PolicyRule) bool { return len(rule.Verbs) == 0 }), nil
 }
 
-func (a *API) may(ctx context.Context, group, resource, verb string) (bool, error) {
+// may says whether this user has a permission in a namespace; an empty one stands for all.
+func (a *API) may(ctx context.Context, namespace, group, resource, verb string) (bool, error) {
 	resource, sub, _ := strings.Cut(resource, "/")
 	review := &authorization.SelfSubjectAccessReview{Spec: authorization.SelfSubjectAccessReviewSpec{
-		ResourceAttributes: &authorization.ResourceAttributes{Verb: verb, Group: group, Resource: resource, Subresource: sub},
+		ResourceAttributes: &authorization.ResourceAttributes{Namespace: namespace, Verb: verb, Group: group, Resource: resource, Subresource: sub},
 	}}
 	answer, err := a.client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 	if err != nil {

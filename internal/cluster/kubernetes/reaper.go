@@ -39,8 +39,8 @@ func reaperObjects(scope objectScope) []object {
 }
 
 // Reap waits until the owner of a namespace has not renewed its lease for the lease duration,
-// deletes the namespace, and returns. It keeps a namespace that lists cordoned nodes:
-// `rpclab clean` uncordons them. Reap fails when the context ends.
+// deletes the namespace, and returns. It keeps a namespace that lists cordoned nodes or scaled Deployments:
+// `rpclab clean` restores them. Reap fails when the context ends.
 func (a *API) Reap(ctx context.Context, namespace string) error {
 	var monitor leaseMonitor
 	tick := time.NewTicker(renewal)
@@ -49,7 +49,7 @@ func (a *API) Reap(ctx context.Context, namespace string) error {
 		lease, err := a.client.CoordinationV1().Leases(namespace).Get(ctx, leaseName, metav1.GetOptions{})
 		if (err == nil || apierrors.IsNotFound(err)) && monitor.dead(lease) {
 			ns, err := a.client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
-			if err == nil && ns.Annotations[noteCordoned] == "" {
+			if err == nil && ns.Annotations[noteCordoned] == "" && ns.Annotations[noteScaled] == "" {
 				err = a.client.CoreV1().Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{})
 			}
 			if err == nil {

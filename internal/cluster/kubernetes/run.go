@@ -19,6 +19,7 @@ type run struct {
 	token    string       // of the agents
 	watcher  *watcher
 	cordons  cordons
+	scales   scales
 
 	ctx    context.Context // ends with close
 	cancel context.CancelFunc
@@ -32,7 +33,7 @@ func newRun(api *API, scope objectScope, progress, note func(string)) *run {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &run{
 		objectScope: scope, api: api, progress: progress, note: note, token: rand.Text(),
-		cordons: cordons{api: api, namespace: scope.namespace}, ctx: ctx, cancel: cancel,
+		cordons: cordons{api: api, namespace: scope.namespace}, scales: scales{api: api, namespace: scope.namespace}, ctx: ctx, cancel: cancel,
 	}
 }
 
@@ -65,14 +66,14 @@ func (r *run) noteOnce(text string) {
 
 // close deletes the namespace with its objects, and returns when it is gone.
 func (r *run) close() error {
-	uncordoned := r.cordons.undo()
+	undone := errors.Join(r.cordons.undo(), r.scales.undo())
 	r.cancel()
 	r.tasks.Wait()
 	if r.watcher != nil {
 		r.watcher.close()
 	}
-	if r.cordons.any() { // the namespace lists them
-		return fmt.Errorf("%w\nNamespace %s remains: `rpclab clean --all` tries again", uncordoned, r.namespace)
+	if r.cordons.any() || r.scales.any() { // the namespace lists them
+		return fmt.Errorf("%w\nNamespace %s remains: `rpclab clean --all` tries again", undone, r.namespace)
 	}
-	return errors.Join(uncordoned, r.api.removeNamespace(r.namespace, r.progress))
+	return errors.Join(undone, r.api.removeNamespace(r.namespace, r.progress))
 }

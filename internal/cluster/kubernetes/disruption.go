@@ -1,0 +1,187 @@
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"rpclab/internal/cluster"
+)
+
+// Disruption is what a run may do, with the user's permission, to a Service that it did not start.
+type Disruption struct {
+	Service string   // NAMESPACE/NAME
+	Actions []string // kill, roll or scale
+	Events  string   // as the user reads them: kill 1, scale 5
+}
+
+// steadyTimeout is how long the pods of a Deployment may take to be as before a run.
+const steadyTimeout = 2 * time.Minute
+
+// prepare checks the permissions for a disruption, and says which objects it changes and how.
+func (d Disruption) prepare(ctx context.Context, a *API) (string, error) {
+	service, err := a.findService(ctx, d.Service)
+	if err != nil {
+		return "", err
+	}
+	var missing []string
+	for action, needed := range map[string][][2]string{
+		"kill":  {{"pods", "delete"}},
+		"roll":  {{"deployments", "patch"}},
+		"scale": {{"deployments/scale", "patch"}},
+		"":      {{"pods", "list"}, {"deployments", "list"}, {"deployments", "get"}},
+	} {
+		if action != "" && !slices.Contains(d.Actions, action) {
+			continue
+		}
+		for _, permission := range needed {
+			group := ""
+			if permission[0] != "pods" {
+				group = "apps"
+			}
+			able, err := a.may(ctx, service.Namespace, group, permission[0], permission[1])
+			if err != nil {
+				return "", fmt.Errorf("check permissions: %w", err)
+			}
+			if !able {
+				missing = append(missing, permission[1]+" "+permission[0])
+			}
+		}
+	}
+	if len(missing) > 0 {
+		slices.Sort(missing)
+		return "", fmt.Errorf("--allow-disruption: this user may not %s in the namespace %s, which the events on %s need: ask its administrator, or remove the events",
+			strings.Join(slices.Compact(missing), ", "), service.Namespace, d.Service)
+	}
+	owner, err := a.deploymentOf(ctx, service)
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("--allow-disruption: this run changes the Deployment %s/%s and its pods, which serve %s: %s. Afterwards it sets its replicas to %d again.",
+		owner.Namespace, owner.Name, d.Service, d.Events, replicasOf(owner)), nil
+}
+
+// disturbed is an existing Service that events may disturb.
+type disturbed struct {
+	*existing
+
+	mu   sync.Mutex
+	name string // of the Deployment that an event has changed; empty: none
+}
+
+// Scale sets the number of the Deployment's pods, after it has stored the number to which the run returns.
+func (d *disturbed) Scale(ctx context.Context, replicas int) ([]string, error) {
+	owner, err := d.disturb(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.run.scales.remember(ctx, owner); err != nil {
+		return nil, err
+	}
+	return nil, d.run.api.setReplicas(ctx, owner.Namespace+"/"+owner.Name, int32(replicas))
+}
+
+// Kill deletes the n oldest ready pods without a grace period.
+func (d *disturbed) Kill(ctx context.Context, n int) ([]string, error) {
+	if _, err := d.disturb(ctx); err != nil {
+		return nil, err
+	}
+	oldest, err := d.readyPods(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(oldest) < n {
+		return nil, fmt.Errorf("%d pods of %s are ready, %d are needed", len(oldest), d.Name, n)
+	}
+	now := int64(0)
+	var errs []error
+	for _, pod := range oldest[:n] {
+		err := d.run.api.client.CoreV1().Pods(d.origin.Namespace).Delete(ctx, pod, metav1.DeleteOptions{GracePeriodSeconds: &now})
+		errs = append(errs, explain(ignoreNotFound(err), d.origin.Namespace))
+	}
+	return oldest[:n], errors.Join(errs...)
+}
+
+// Rollout restarts the Deployment, as `kubectl rollout restart` does.
+func (d *disturbed) Rollout(ctx context.Context, next *cluster.Program) ([]string, error) {
+	if next != nil {
+		return d.AsItIs.Rollout(ctx, next)
+	}
+	owner, err := d.disturb(ctx)
+	if err != nil {
+		return nil, err
+	}
+	old, err := d.readyPods(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return old, d.run.api.restart(ctx, owner.Namespace, owner.Name, nil)
+}
+
+// disturb returns the Deployment behind the Service, and remembers it.
+func (d *disturbed) disturb(ctx context.Context) (*appsv1.Deployment, error) {
+	owner, err := d.run.api.deploymentOf(ctx, d.origin)
+	if err == nil {
+		d.mu.Lock()
+		d.name = owner.Name
+		d.mu.Unlock()
+	}
+	return owner, err
+}
+
+// readyPods are the names of the ready pods, the oldest first.
+func (d *disturbed) readyPods(ctx context.Context) (names []string, err error) {
+	found, err := d.run.api.client.CoreV1().Pods(d.origin.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.SelectorFromSet(d.origin.Spec.Selector).String()})
+	if err != nil {
+		return nil, explain(err, d.origin.Namespace)
+	}
+	pods := slices.DeleteFunc(found.Items, func(pod corev1.Pod) bool { return !ready(&pod) })
+	slices.SortStableFunc(pods, func(x, y corev1.Pod) int { return x.CreationTimestamp.Compare(y.CreationTimestamp.Time) })
+	for _, pod := range pods {
+		names = append(names, pod.Name)
+	}
+	return names, nil
+}
+
+// Remove restores what events have changed, and removes the copies.
+func (d *disturbed) Remove() error {
+	return errors.Join(d.run.scales.undo(), d.awaitSteady(), d.existing.Remove())
+}
+
+// awaitSteady returns when the pods of a disturbed Deployment are all there and ready.
+func (d *disturbed) awaitSteady() error {
+	d.mu.Lock()
+	name := d.name
+	d.mu.Unlock()
+	if name == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), steadyTimeout)
+	defer cancel()
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		now, err := d.run.api.client.AppsV1().Deployments(d.origin.Namespace).Get(ctx, name, metav1.GetOptions{})
+		if err == nil {
+			wanted, s := replicasOf(now), now.Status
+			if s.ObservedGeneration >= now.Generation && s.Replicas == wanted && s.UpdatedReplicas == wanted && s.ReadyReplicas == wanted {
+				return nil
+			}
+		}
+		d.run.progress(fmt.Sprintf("waiting until the Deployment %s/%s is as before", d.origin.Namespace, name))
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("the Deployment %s/%s is not steady after %s: see `kubectl rollout status deployment/%s -n %s`", d.origin.Namespace, name, steadyTimeout, name, d.origin.Namespace)
+		}
+	}
+}

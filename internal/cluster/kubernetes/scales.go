@@ -1,0 +1,113 @@
+package kubernetes
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// scales are the numbers of replicas that Deployments of the user had before the run scaled them. They are written to
+// the namespace first, so that `rpclab clean` can restore them when the run is killed.
+type scales struct {
+	api       *API
+	namespace string
+
+	mu     sync.Mutex
+	before map[string]int32 // by NAMESPACE/NAME
+}
+
+// remember stores the number of replicas of a Deployment, unless it is stored already.
+func (s *scales) remember(ctx context.Context, d *appsv1.Deployment) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	title := d.Namespace + "/" + d.Name
+	if _, known := s.before[title]; known {
+		return nil
+	}
+	all := map[string]int32{title: replicasOf(d)}
+	maps.Copy(all, s.before)
+	if err := s.write(ctx, all); err != nil {
+		return err
+	}
+	s.before = all
+	return nil
+}
+
+// undo restores all numbers and forgets them.
+func (s *scales) undo() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.before) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	remaining, err := s.api.restore(ctx, s.before)
+	s.before = remaining
+	return errors.Join(err, s.write(ctx, remaining))
+}
+
+// any says whether a number is not restored.
+func (s *scales) any() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.before) > 0
+}
+
+// write stores the numbers as an annotation of the namespace.
+func (s *scales) write(ctx context.Context, all map[string]int32) error {
+	text := []byte{}
+	if len(all) > 0 {
+		var err error
+		if text, err = json.Marshal(all); err != nil {
+			return err
+		}
+	}
+	body := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, noteScaled, text)
+	_, err := s.api.client.CoreV1().Namespaces().Patch(ctx, s.namespace, types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager})
+	return explain(err, s.namespace)
+}
+
+// restoreAll restores the numbers of replicas that a run has written to its namespace, and says what it restored.
+func (a *API) restoreAll(ctx context.Context, namespace *corev1.Namespace) (restored []string, err error) {
+	text := namespace.Annotations[noteScaled]
+	if text == "" {
+		return nil, nil
+	}
+	before := map[string]int32{}
+	if err := json.Unmarshal([]byte(text), &before); err != nil {
+		return nil, fmt.Errorf("namespace %s: annotation %s: %w", namespace.Name, noteScaled, err)
+	}
+	remaining, err := a.restore(ctx, before)
+	for _, title := range slices.Sorted(maps.Keys(before)) {
+		if _, failed := remaining[title]; !failed {
+			restored = append(restored, fmt.Sprintf("Deployment %s: %d replicas again", title, before[title]))
+		}
+	}
+	return restored, err
+}
+
+// restore scales Deployments, if they still exist, and returns those that remain as they are.
+func (a *API) restore(ctx context.Context, before map[string]int32) (remaining map[string]int32, err error) {
+	remaining = map[string]int32{}
+	for title, replicas := range before {
+		if failed := ignoreNotFound(a.setReplicas(ctx, title, replicas)); failed != nil {
+			remaining[title] = replicas
+			namespace, name, _ := strings.Cut(title, "/")
+			err = errors.Join(err, fmt.Errorf("the Deployment %s does not have its %d replicas again: %w\nRestore it with `kubectl scale deployment/%s -n %s --replicas=%d`",
+				title, replicas, failed, name, namespace, replicas))
+		}
+	}
+	return remaining, err
+}
