@@ -9,7 +9,7 @@ import type { RunView } from "./runview";
 
 export function drawTrial(view: RunView, state: State, seconds: Second[]): void {
   const width = Math.min(view.container.clientWidth, 480);
-  const drawn = [latencyChart(seconds, state, width), backendChart(state, width)].filter((f) => f !== null);
+  const drawn = [rateChart(seconds, state, width), latencyChart(seconds, state, width), backendChart(state, width)].filter((f) => f !== null);
   view.pictures.replaceChildren(...drawn);
   const events = state.now?.events ?? [];
   view.events.hidden = events.length === 0;
@@ -20,14 +20,36 @@ export function drawTrial(view: RunView, state: State, seconds: Second[]): void 
 
 const figure = (title: string, note: string, drawn: Node) => element("figure", {}, element("figcaption", {}, element("strong", {}, title), element("span", {}, note)), element("div", { class: "picture" }, drawn));
 
+const eventTimes = (state: State): number[] => (state.now?.events ?? []).map((e) => e.at_ms / 1000);
+
+// rateChart draws the calls that ended in each second, and below the line those that failed.
+function rateChart(seconds: Second[], state: State, width: number): HTMLElement | null {
+  if (seconds.length < 2) return null;
+  const failed = seconds.map((s, i) => {
+    const from = seconds[i - 1] ?? { at_s: 0, failed: 0 };
+    return { x1: from.at_s, x2: s.at_s, rate: -(s.failed - from.failed) / Math.max(s.at_s - from.at_s, 0.001) };
+  }).filter((f) => f.rate < 0);
+  const marks = eventTimes(state);
+  const last = seconds[seconds.length - 1];
+  return figure("Calls, by second", failed.length ? "Failed calls are below the line." : "", plot(`${short(last.rate)} calls in the last second, ${last.failed} failed since the start`, {
+    width, height: 180, marginLeft: 48, marginRight: 36, marginTop: 20,
+    x: { domain: [0, last.at_s], label: "s", labelArrow: "none", tickFormat: (v: number) => (Number.isInteger(v) ? tick(v) : ""), tickSize: 0, ticks: 5 },
+    y: { label: "calls/s", labelArrow: "none", zero: true, nice: true, tickFormat: (v: number) => tick(Math.abs(v)), tickSize: 0, ticks: 5 },
+    marks: [
+      Plot.gridY({ ...grid, ticks: 5 }), Plot.ruleX(marks, { stroke: "var(--bad)", strokeDasharray: "3 3" }), Plot.ruleY([0], { stroke: "var(--line-strong)" }),
+      Plot.rect(failed, { x1: "x1", x2: "x2", y1: 0, y2: "rate", fill: "var(--bad)" }), Plot.line(seconds, { x: "at_s", y: "rate", stroke: "var(--c0)", strokeWidth: 2 }),
+    ],
+  }));
+}
+
 // latencyChart draws the latency of each second, with the events.
 function latencyChart(seconds: Second[], state: State, width: number): HTMLElement | null {
   const points = seconds.filter((s) => s.p50 !== null && s.p99 !== null);
   if (points.length < 2) return null;
-  const marks = (state.now?.events ?? []).map((e) => e.at_ms / 1000);
+  const marks = eventTimes(state);
   const last = points[points.length - 1];
   const name = (key: "p50" | "p99") => Plot.text([last], { x: "at_s", y: key, text: () => key, textAnchor: "start", dx: 6, fill: "var(--ink)" });
-  return figure("Latency of answered calls in this trial, second by second", marks.length ? "Vertical lines mark events." : "", plot(`p50 ${short(last.p50!)} ms and p99 ${short(last.p99!)} ms in the last second`, {
+  return figure("Latency of answered calls, by second", marks.length ? "Vertical lines mark events." : "", plot(`p50 ${short(last.p50!)} ms and p99 ${short(last.p99!)} ms in the last second`, {
     width, height: 220, marginLeft: 48, marginRight: 36, marginTop: 20,
     x: { domain: [0, last.at_s], label: "s", labelArrow: "none", tickFormat: (v: number) => (Number.isInteger(v) ? tick(v) : ""), tickSize: 0, ticks: 5 },
     y: { label: "ms", labelArrow: "none", zero: true, nice: true, tickFormat: tick, tickSize: 0, ticks: 5 },
