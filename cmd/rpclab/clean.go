@@ -25,10 +25,10 @@ func cleanCommand() *cobra.Command {
 		Short: "Remove namespaces that dead runs left on Kubernetes",
 		Long: `Removes the namespaces of runs whose rpclab process died, uncordons the nodes
 that such a run had cordoned, and restores the number of replicas of
-Deployments that it had scaled (run --allow-disruption). Every new run does the same when it starts.
-A run is alive while it renews its lease. A reaper pod in each run also deletes
-the namespace, one minute after the rpclab process died. The reaper
-restores nothing: it keeps such a namespace until the next clean-up.`,
+Deployments that it had scaled (run --allow-disruption). Every new run does the
+same when it starts. A run is alive while it renews its lease. A reaper pod in
+each run also deletes the namespace, one minute after the rpclab process died.
+The reaper restores nothing: it keeps such a namespace until the next clean-up.`,
 		Example: `  rpclab clean                      remove dead runs
   rpclab clean --all                remove every run, also runs in progress
   rpclab clean --older-than 24h     remove dead runs that began over 24 h ago`,
