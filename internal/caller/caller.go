@@ -50,6 +50,17 @@ type Job struct {
 	Iterations int `json:"iterations,omitempty"`
 	// Calculator says how the calculator is called; nil: another workload.
 	Calculator *CalculatorOptions `json:"calculations,omitempty"`
+	// Command is the user's client that makes the calls; nil: another caller.
+	Command *Command `json:"command,omitempty"`
+}
+
+// Command is a client of the user's.
+type Command struct {
+	Args         []string      `json:"args"` // program and arguments
+	Dir          string        `json:"dir"`  // working directory
+	Env          []string      `json:"env,omitempty"`
+	Call         string        `json:"call"` // the name of the call that it makes
+	ReadyTimeout time.Duration `json:"ready_timeout"`
 }
 
 // Hedge sends further attempts of a call that has no response yet (gRFC A6). Retries are

@@ -62,6 +62,22 @@ func RunBatches(ctx context.Context, plan pace.Pace, signal measure.StartSignal,
 	return runSync(ctx, plan, signal, late, makeCall, nil)
 }
 
+// TimedFunc makes call n and returns when the client sent it and had the response.
+type TimedFunc func(ctx context.Context, n uint64) (o Outcome, sent, done time.Time)
+
+// RunTimed is [Run] for clients in other processes, which measure their calls themselves. Their CPU time is not in
+// the recorder.
+func RunTimed(ctx context.Context, plan pace.Pace, signal measure.StartSignal, late time.Duration, do TimedFunc) (*measure.Recorder, time.Time) {
+	g := &generator{ctx: ctx, pace: plan, timed: true}
+	g.makeCall = func(ctx context.Context, n uint64) measure.Call {
+		o, sent, done := do(ctx, n)
+		call := o.call()
+		call.Sent, call.Done = sent.Sub(g.start), done.Sub(g.start)
+		return call
+	}
+	return g.run(signal, late)
+}
+
 // RunAsync is [Run] for users that continue as soon as begin returns; end waits for the
 // response. The pace therefore does not bound the calls in flight.
 func RunAsync(ctx context.Context, plan pace.Pace, signal measure.StartSignal, late time.Duration,
@@ -100,7 +116,7 @@ func (g *generator) run(signal measure.StartSignal, late time.Duration) (*measur
 	watched := unwatch()
 	after, errAfter := measure.CPU(os.Getpid())
 	merged := g.shards.Merged()
-	if errBefore == nil && errAfter == nil { // otherwise CPU time stays 0, which means unknown
+	if errBefore == nil && errAfter == nil && !g.timed { // otherwise CPU time stays 0, which means unknown
 		merged.AddCPU(after - before - watched)
 	}
 	return merged, g.start
@@ -111,6 +127,7 @@ type generator struct {
 	pace      pace.Pace
 	makeCall  func(context.Context, uint64) measure.Call              // returns all but Due and Done; Sent counts from its start
 	startCall func(context.Context, uint64) (end func() measure.Call) // asynchronous alternative to makeCall; nil: makeCall is used
+	timed     bool                                                    // makeCall returns Sent and Done since the start
 	ended     func(measure.Call)
 	nameOf    func(n uint64) string // of calls that are dropped; nil: they have no names
 	shards    *measure.Shards
@@ -182,7 +199,12 @@ func (g *generator) call(ctx context.Context, key, n uint64, due time.Duration) 
 
 func (g *generator) record(key uint64, due, started time.Duration, call measure.Call) (done time.Duration) {
 	done = time.Since(g.start)
-	call.Due, call.Sent, call.Done = due, started+call.Sent, done
+	if call.Due = due; g.timed {
+		call.Sent = max(call.Sent, due) // the clocks of two processes may differ by a little
+		call.Done = max(call.Done, call.Sent)
+	} else {
+		call.Sent, call.Done = started+call.Sent, done
+	}
 	g.shards.Record(key, call)
 	if g.ended != nil {
 		g.ended(call)

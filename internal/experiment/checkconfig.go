@@ -45,6 +45,10 @@ func (d *document) checkRoute(config Config, n *node, wrong *problems) {
 			}
 		}
 	}
+	if config.Caller.Command != nil {
+		d.checkOwnClient(config, n, wrong)
+		return
+	}
 	d.checkCaller(config, place, wrong)
 	d.checkCalls(config, place, wrong)
 	d.checkServiceConfig(config, n, wrong)

@@ -153,7 +153,7 @@ func (d *document) checkArmService(e *Experiment, c Config, n *node, wrong *prob
 		c.Workload.Mix.check(c.Service, calls, func(call string) position { return place("workload", "mix", call) }, wrong)
 	}
 	d.checkProtocols(c, place("workload"), wrong)
-	if able := d.grammar.vocabulary.callersWith("service"); !slices.Contains(able, c.Caller.Kind) {
+	if able := d.grammar.vocabulary.callersWith("service"); c.Caller.Command == nil && !slices.Contains(able, c.Caller.Kind) {
 		wrong.add(place("caller", "kind"), "the caller %s calls rpclab's own servers only: use the caller %s", c.Caller.Kind, joinOr(able))
 	}
 	if e.Services[i].TLS != nil && slices.Contains(d.grammar.vocabulary.ProxyRoutes, c.Route) {

@@ -71,23 +71,27 @@ type Server struct {
 
 // Caller configures the client under test.
 type Caller struct {
-	Kind          string        `yaml:"kind" doc:"the client library" vocabulary:"callers" default:"grpc-go"`
-	Channel       Channel       `yaml:"channel" doc:"per-call, per-user, shared, or {pool: N}" default:"shared"`
-	Timeout       time.Duration `yaml:"timeout" doc:"deadline of a call" min:"1ms" max:"1h" default:"30s"`
-	Warmup        int           `yaml:"warmup" doc:"calls made at once before the measurement, not counted" min:"0" max:"100000" default:"30"`
-	WarmupMax     time.Duration `yaml:"warmup_max" doc:"after these calls, warm up with the load itself until rate and median latency are steady, at most this long (default: do not)" max:"10m"`
-	Late          time.Duration `yaml:"late" doc:"a call counts as late if its latency exceeds this (default: 100ms)" max:"1h"`
-	Retry         *Retry        `yaml:"retry" doc:"retry failed calls (gRFC A6)"`
-	ServiceConfig ServiceConfig `yaml:"service_config" doc:"gRPC service config of the client, as in JSON; its fields (methodConfig, retryThrottling, loadBalancingConfig, healthCheckConfig) replace those that rpclab sets, and names are checked"`
-	Hedge         *Hedge        `yaml:"hedge" doc:"hedging: send a slow call again while the first attempt is in flight (gRFC A6)"`
-	Compress      bool          `yaml:"compress" doc:"compress requests and responses with gzip"`
-	Stream        *Stream       `yaml:"stream" doc:"send calls as messages on long-lived streams instead of unary calls"`
-	Style         string        `yaml:"style" doc:"style of calculations: bidi uses bidirectional streams; unary-stream uses unary calls whose results arrive on a stream" enum:"bidi,unary-stream"`
-	Streams       int           `yaml:"streams" doc:"number of bidirectional streams that calculations use in turn (default: 1)" min:"1" max:"1000"`
-	Ahead         string        `yaml:"ahead" doc:"when a user sends the next calculation before the result of the last one arrives: taken, when the unary call returns; sent, without waiting" enum:"taken,sent"`
-	JWT           string        `yaml:"jwt" doc:"tokens that the server verifies: none (default); once: one token for all calls; every: one per call or stream" enum:"none,once,every"`
-	Signing       bool          `yaml:"signing" doc:"sign and verify every calculation and its result (CMS)"`
-	Metadata      int           `yaml:"metadata" doc:"extra metadata entries of 32 bytes in every call of CalculatorService" min:"0" max:"100"`
+	Kind          string            `yaml:"kind" doc:"the client library" vocabulary:"callers" default:"grpc-go" alternative:"true"`
+	Command       []string          `yaml:"command" doc:"program and arguments of a client of your own, in place of kind (docs/your-client.md)" alternative:"true"`
+	Dir           string            `yaml:"dir" doc:"working directory of caller.command (default: that of the file)"`
+	Env           map[string]string `yaml:"env" doc:"environment variables of caller.command"`
+	ReadyTimeout  time.Duration     `yaml:"ready_timeout" doc:"time until the program of caller.command must be ready (default: 1m)" max:"10m"`
+	Channel       Channel           `yaml:"channel" doc:"per-call, per-user, shared, or {pool: N}" default:"shared"`
+	Timeout       time.Duration     `yaml:"timeout" doc:"deadline of a call" min:"1ms" max:"1h" default:"30s"`
+	Warmup        int               `yaml:"warmup" doc:"calls made at once before the measurement, not counted" min:"0" max:"100000" default:"30"`
+	WarmupMax     time.Duration     `yaml:"warmup_max" doc:"after these calls, warm up with the load itself until rate and median latency are steady, at most this long (default: do not)" max:"10m"`
+	Late          time.Duration     `yaml:"late" doc:"a call counts as late if its latency exceeds this (default: 100ms)" max:"1h"`
+	Retry         *Retry            `yaml:"retry" doc:"retry failed calls (gRFC A6)"`
+	ServiceConfig ServiceConfig     `yaml:"service_config" doc:"gRPC service config of the client, as in JSON; its fields (methodConfig, retryThrottling, loadBalancingConfig, healthCheckConfig) replace those that rpclab sets, and names are checked"`
+	Hedge         *Hedge            `yaml:"hedge" doc:"hedging: send a slow call again while the first attempt is in flight (gRFC A6)"`
+	Compress      bool              `yaml:"compress" doc:"compress requests and responses with gzip"`
+	Stream        *Stream           `yaml:"stream" doc:"send calls as messages on long-lived streams instead of unary calls"`
+	Style         string            `yaml:"style" doc:"style of calculations: bidi uses bidirectional streams; unary-stream uses unary calls whose results arrive on a stream" enum:"bidi,unary-stream"`
+	Streams       int               `yaml:"streams" doc:"number of bidirectional streams that calculations use in turn (default: 1)" min:"1" max:"1000"`
+	Ahead         string            `yaml:"ahead" doc:"when a user sends the next calculation before the result of the last one arrives: taken, when the unary call returns; sent, without waiting" enum:"taken,sent"`
+	JWT           string            `yaml:"jwt" doc:"tokens that the server verifies: none (default); once: one token for all calls; every: one per call or stream" enum:"none,once,every"`
+	Signing       bool              `yaml:"signing" doc:"sign and verify every calculation and its result (CMS)"`
+	Metadata      int               `yaml:"metadata" doc:"extra metadata entries of 32 bytes in every call of CalculatorService" min:"0" max:"100"`
 }
 
 // ServiceConfig is a gRPC service config in JSON; empty: none.

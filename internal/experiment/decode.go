@@ -78,7 +78,7 @@ func (d *decoder) record(typ *valueType, n *node, into reflect.Value) {
 	if typ.partial && !d.complete {
 		return
 	}
-	if one := typ.alternatives(); alternative == "" && len(one) > 0 {
+	if one := typ.alternatives(); alternative == "" && len(one) > 0 && !typ.hasDefaultAlternative() {
 		d.add(n.at, "%s needs %s", typ.title(), joinOr(one))
 	}
 	d.absent(typ, n, given, into)
@@ -86,8 +86,9 @@ func (d *decoder) record(typ *valueType, n *node, into reflect.Value) {
 
 // absent reports missing required fields, and sets the default of each other missing field.
 func (d *decoder) absent(typ *valueType, n *node, given map[string]position, into reflect.Value) {
+	chosen := slices.ContainsFunc(typ.alternatives(), func(name string) bool { _, ok := given[name]; return ok })
 	for _, f := range typ.fields {
-		if _, ok := given[f.name]; ok {
+		if _, ok := given[f.name]; ok || f.alternative && chosen {
 			continue
 		}
 		switch {
@@ -118,6 +119,7 @@ func (d *decoder) list(typ *valueType, n *node, into reflect.Value) {
 		d.add(n.at, "%s must be a list, not %s", typ.title(), n.describe())
 		return
 	}
+	into.Set(reflect.MakeSlice(into.Type(), 0, len(n.values))) // an empty list is given, too
 	for _, item := range n.values {
 		element := reflect.New(typ.of.typ).Elem()
 		d.decode(typ.of, item, element)

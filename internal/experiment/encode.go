@@ -2,14 +2,20 @@ package experiment
 
 import (
 	"encoding/json"
+	"maps"
 	"reflect"
 	"time"
 )
 
 // Map is the config as nested maps with its YAML names; durations are strings such as "500ms". It
-// omits fields with their default values. Decoding it returns the same config.
+// omits fields with their default values, and hides the values of caller.env. Decoding
+// it returns the same config otherwise.
 func (c Config) Map() map[string]any {
 	typ := newGrammar(Vocabulary{}).config
+	c.Caller.Env = maps.Clone(c.Caller.Env)
+	for name := range c.Caller.Env {
+		c.Caller.Env[name] = notShown // it can be a secret
+	}
 	m, _ := encode(typ, reflect.ValueOf(c)).(map[string]any)
 	return m
 }
@@ -54,7 +60,7 @@ func encodeRecord(typ *valueType, v reflect.Value) any {
 	m := map[string]any{}
 	for _, f := range typ.fields {
 		value := v.FieldByIndex(f.index)
-		if value.IsZero() && f.fallback == nil {
+		if value.IsZero() && (f.fallback == nil || f.alternative) {
 			continue
 		}
 		p := encode(f.shape, value)

@@ -65,6 +65,7 @@ func Expand(file string, doc []byte, options Options, vocabulary Vocabulary) (Pl
 	for i, s := range p.Services {
 		p.Services[i] = s.inDirectory(dir)
 	}
+	p.Dir = filepath.Dir(file)
 	p.Text, p.Changed, p.Looks, p.TimeLimit = withoutSecrets(doc), d.changed(options), looks, options.For
 	if options.Scale == 1 && len(p.Changed) == 0 {
 		p.PublishedSize = "" // the run has the same size

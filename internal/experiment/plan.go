@@ -26,6 +26,7 @@ type Plan struct {
 	Seed          uint64
 	Quick         bool
 	Changed       []string         // settings that differ from the document, path=value
+	Dir           string           // where relative paths of caller.dir start
 	Services      []Service        // that arms call; relative paths start at the directory of their file
 	Arms          []Arm            // the picked arms in the order of the document, with defaults merged in
 	Cells         []map[string]any // the sweep's points; one empty cell without a sweep

@@ -40,6 +40,7 @@ func (d *document) resolve() (resolved, error) {
 			wrong.found = append(wrong.found, err...)
 			if err == nil {
 				d.checkConfig(config, n, &wrong)
+				d.checkClientFields(config, arm.Name, &wrong)
 				d.checkArmService(experiment, config, n, &wrong)
 				d.checkEvents(experiment.Events, config, &wrong)
 				d.checkDesign(experiment, arm.Name, config, &wrong)

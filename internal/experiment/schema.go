@@ -118,6 +118,8 @@ func (w schemaWriter) record(typ *valueType) map[string]any {
 	switch one := typ.alternatives(); {
 	case len(one) == len(typ.fields): // part of a config: the defaults may set the field
 		out["maxProperties"] = 1
+	case typ.hasDefaultAlternative():
+		out["not"] = map[string]any{"required": one}
 	case len(one) > 0:
 		out["oneOf"] = exactlyOne(one)
 	}

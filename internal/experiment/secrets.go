@@ -34,7 +34,7 @@ func hideSecrets(n *yaml.Node) (found bool) {
 	for i, child := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 1 {
 			switch n.Content[i-1].Value {
-			case "metadata":
+			case "metadata", "env":
 				found = hideValues(child, nil) || found
 			case "tls":
 				found = hideValues(child, []string{"cert", "key"}) || found

@@ -99,6 +99,11 @@ func (s *valueType) alternatives() []string {
 	return names
 }
 
+// hasDefaultAlternative reports whether one of the alternatives applies if none is given.
+func (s *valueType) hasDefaultAlternative() bool {
+	return slices.ContainsFunc(s.fields, func(f field) bool { return f.alternative && f.fallback != nil })
+}
+
 // recordForms are the forms of a record that can be a word instead: {pool: N}.
 func (s *valueType) recordForms() string {
 	var forms []string

@@ -184,6 +184,10 @@ func (s *callerSession) load(ctx context.Context, o loadRequest) (m measure.Meas
 	}
 	m.ResolverUpdates = s.updates.all()
 	m.Started, m.Throttled, m.Stolen = started, during.Throttled, during.StolenShare()
+	if program, other := s.calls.(interface{ Pid() int }); other {
+		_, m.MaxRSS = measure.TreeUsage(program.Pid()) // 0 if it has ended: not known
+		return m, nil
+	}
 	m.MaxRSS, err = measure.MaxRSS(os.Getpid())
 	return m, err
 }

@@ -12,6 +12,7 @@ import (
 	"rpclab/internal/caller"
 	"rpclab/internal/experiment"
 	"rpclab/internal/gateway"
+	"rpclab/internal/process"
 	"rpclab/internal/result"
 	"rpclab/internal/route"
 	"rpclab/internal/tool"
@@ -51,6 +52,7 @@ func unsupported(t trial, kind string) (all []string) {
 	add(local && (t.server.Existing != "" || program != nil && program.InPods()), "kubernetes", "%s: its server runs in pods", of)
 	add(!local && program != nil && !program.InPods(), "local", "%s: server.command starts a program of this machine", of)
 	add(!local && t.server.Addresses != nil, "local", "%s: server.addresses are reached from this machine", of)
+	add(!local && t.job.Command != nil, "local", "arm %s: caller.command is a program of this machine", t.Arm)
 	for _, e := range t.Events {
 		add(local && (e.Drain > 0 || e.Cordon > 0), "kubernetes", "event %q affects nodes", e)
 		add(!local && e.Cut != nil, "local", "event %q affects this machine's network", e)
@@ -82,6 +84,22 @@ func checkTools(trials []trial) error {
 	for _, name := range order {
 		if _, err := tool.Find(name); err != nil {
 			errs = append(errs, fmt.Errorf("for %s: %w", strings.Join(arms[name], ", "), err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// checkCommands returns an error for every client of the user's that is not there.
+func checkCommands(trials []trial) error {
+	var errs []error
+	found := map[string]bool{}
+	for _, t := range trials {
+		if t.job.Command == nil || found[t.Arm] {
+			continue
+		}
+		found[t.Arm] = true
+		if err := process.CheckProgram("caller", t.job.Command.Args[0], t.job.Command.Dir, t.job.Command.Env); err != nil {
+			errs = append(errs, fmt.Errorf("arm %s: %w", t.Arm, err))
 		}
 	}
 	return errors.Join(errs...)

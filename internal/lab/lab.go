@@ -81,7 +81,7 @@ func (r *run) prepare(ctx context.Context) (err error) {
 	r.progress = newProgress(r.plan.Plan, r.doc.Started, r.Options.Progress)
 	r.doc.Machine.Tools = map[string]string{}
 	if !r.Remote { // else the pods' images contain the tools
-		if err := errors.Join(checkTools(r.plan.trials), checkFiles(r.plan.trials, r.MaxFiles)); err != nil {
+		if err := errors.Join(checkTools(r.plan.trials), checkCommands(r.plan.trials), checkFiles(r.plan.trials, r.MaxFiles)); err != nil {
 			return err
 		}
 		if r.doc.Machine.Tools, err = toolVersions(ctx, r.plan.trials); err != nil {

@@ -11,6 +11,7 @@ import (
 	"rpclab/internal/measure"
 	"rpclab/internal/process/running"
 	"rpclab/internal/result"
+	"rpclab/internal/service"
 )
 
 // loader makes the loads of one trial, on its callers and its testbed.
@@ -60,12 +61,18 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 		return failedTrial(ctx, measured, err)
 	}
 	unknown, ownNames := false, false
-	if calls := l.trial.job.Calls; len(calls) > 0 {
-		identity := calls[0].Identity // that of all calls of a service
-		nameBackends(shares, identity, endpoints.stop())
+	if calls := l.trial.job.Calls; len(calls) > 0 || l.trial.job.Command != nil {
+		var identity service.Identity
+		if len(calls) > 0 {
+			identity = calls[0].Identity // that of all calls of a service
+		}
+		nameBackends(shares, identity, len(calls) == 0, endpoints.stop())
 		ownNames = !namesEndpoints(shares, endpoints.stop())
-		if unknown = !knowsBackends(shares); unknown {
+		switch unknown = !knowsBackends(shares); {
+		case unknown && len(calls) > 0:
 			measured.Unknown = unknownBackends(identity)
+		case unknown:
+			measured.Unknown = "rpclab does not know which backends answered: caller.command can write backend (an address or a name) into its outcomes"
 		}
 	}
 	merged, err := measure.Merge(shares)

@@ -3,6 +3,8 @@ package lab
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,7 +65,7 @@ func Resolve(plan experiment.Plan) (Plan, error) {
 	resolved := Plan{Plan: plan, trials: make([]trial, len(plan.Trials))}
 	for i, t := range plan.Trials {
 		var err error
-		if resolved.trials[i], err = resolveTrial(t, plan.Services); err != nil {
+		if resolved.trials[i], err = resolveTrial(t, plan.Services, plan.Dir); err != nil {
 			return Plan{}, fmt.Errorf("arm %s: %w", t.Arm, err)
 		}
 		if plan.Design != "" && plan.Design != experiment.Isolated {
@@ -73,7 +75,7 @@ func Resolve(plan experiment.Plan) (Plan, error) {
 	return resolved, nil
 }
 
-func resolveTrial(planned experiment.Trial, services []experiment.Service) (t trial, err error) {
+func resolveTrial(planned experiment.Trial, services []experiment.Service, dir string) (t trial, err error) {
 	c := planned.Config
 	t = trial{Trial: planned, settings: routeSettings(c), timeout: loadTimeout(c), load: paceSpec(c.Load, planned.Seed)}
 	if t.route, err = route.Lookup(c.Route); err != nil {
@@ -85,7 +87,9 @@ func resolveTrial(planned experiment.Trial, services []experiment.Service) (t tr
 	if own := t.settings.ClientPolicy(); own != "" && t.route.PickedBy == route.PickedByClient {
 		t.policy = own
 	}
-	if t.library, err = lookupLibrary(c.Caller.Kind); err != nil {
+	if c.Caller.Command != nil {
+		t.library = ownClient
+	} else if t.library, err = lookupLibrary(c.Caller.Kind); err != nil {
 		return t, err
 	}
 	if t.language, err = language.Lookup(c.Server.Language); err != nil {
@@ -108,6 +112,10 @@ func resolveTrial(planned experiment.Trial, services []experiment.Service) (t tr
 	}
 	t.server = serverSpec(t, model)
 	t.job = callerJob(c, model)
+	if c.Caller.Command != nil {
+		t.job.Command = ownCommand(c, dir)
+		t.channel = "own"
+	}
 	if s := findService(services, c.Service); s != nil {
 		t.settings.ReportUpstream = true
 		if t.server, err = deployService(*s, t.server); err != nil {
@@ -116,6 +124,9 @@ func resolveTrial(planned experiment.Trial, services []experiment.Service) (t tr
 		t.server.FaultProxy = len(t.server.Addresses) == 0 && slices.ContainsFunc(t.Events, experiment.Event.NeedsFaultProxy)
 		if t.versions, err = versions(services, t.Events, t.server); err != nil {
 			return t, err
+		}
+		if t.job.Command != nil {
+			return t, nil // the client knows its service
 		}
 		if t.job.Calls, err = serviceCalls(*s, c.Workload, t.job.Timeout); err != nil {
 			return t, fmt.Errorf("service %s: %w", s.Name, err)
@@ -264,6 +275,18 @@ func callerJob(c experiment.Config, model language.Model) caller.Job {
 		}
 	}
 	return job
+}
+
+// ownCommand returns the command line of a client of the user's. dir is that of the experiment.
+func ownCommand(c experiment.Config, dir string) *caller.Command {
+	command := &caller.Command{Args: c.Caller.Command, Dir: c.Caller.Dir, Call: c.Workload.Call, ReadyTimeout: cmp.Or(c.Caller.ReadyTimeout, time.Minute)}
+	if !filepath.IsAbs(command.Dir) {
+		command.Dir = filepath.Join(dir, command.Dir)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Caller.Env)) {
+		command.Env = append(command.Env, name+"="+c.Caller.Env[name])
+	}
+	return command
 }
 
 func paceSpec(l experiment.Load, seedOf uint64) pace.Spec {

@@ -198,8 +198,8 @@ func methodFiles(s experiment.Service) (method.Source, error) {
 
 // nameBackends replaces the addresses of backends in measurements by their identities in the sets of
 // endpoints that were published. What answered from another address, such as that of a virtual IP, or without
-// the identity that the service should have, is not known.
-func nameBackends(shares []measure.Measurement, identity service.Identity, endpoints []cluster.Snapshot) {
+// the identity that the service should have, is not known. A client of the user's may report addresses or names.
+func nameBackends(shares []measure.Measurement, identity service.Identity, ownClient bool, endpoints []cluster.Snapshot) {
 	names := map[string]string{}
 	for _, set := range endpoints {
 		for _, e := range set.Endpoints {
@@ -214,7 +214,10 @@ func nameBackends(shares []measure.Measurement, identity service.Identity, endpo
 			if at := strings.LastIndexByte(name, ':'); at > 0 && strings.Contains(name[:at], ":") && name[0] != '[' {
 				name = net.JoinHostPort(name[:at], name[at+1:]) // HAProxy names IPv6 without brackets
 			}
-			return names[name]
+			if id, published := names[name]; published || !ownClient {
+				return id
+			}
+			return name
 		})
 	}
 }

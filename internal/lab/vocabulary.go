@@ -8,6 +8,7 @@ import (
 	"rpclab/internal/caller/external"
 	"rpclab/internal/caller/grpcgo"
 	"rpclab/internal/caller/nethttp"
+	"rpclab/internal/caller/own"
 	"rpclab/internal/caller/tcp"
 	"rpclab/internal/caller/wire"
 	"rpclab/internal/experiment"
@@ -39,6 +40,9 @@ var libraries = []library{
 	{"python-function", python("function", false), true, []string{noProtocol}, nil},
 }
 
+// ownClient is a client of the user's (caller.command).
+var ownClient = library{name: "command", Caller: own.Caller{}, protocols: []string{language.GRPC, language.REST, language.TCP}}
+
 // noProtocol is the protocol of a caller that calls a function of its own process and no backend.
 const noProtocol = "nothing"
 
@@ -58,6 +62,9 @@ func (l library) language() string {
 }
 
 func lookupLibrary(name string) (library, error) {
+	if name == ownClient.name {
+		return ownClient, nil
+	}
 	for _, l := range libraries {
 		if l.name == name {
 			return l, nil

@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -48,7 +45,7 @@ func (c *Cluster) checkProgram(p *cluster.Program, replicas int) error {
 	if err := p.Check(); err != nil {
 		return err
 	}
-	if err := findCommand(p.Command[0], p.Dir, p.Env); err != nil && !strings.Contains(p.Command[0], "{{") {
+	if err := process.CheckProgram("server", p.Command[0], p.Dir, p.Env); err != nil && !strings.Contains(p.Command[0], "{{") {
 		return err
 	}
 	if replicas < 2 || p.Uses("Address") || p.Uses("Host") || c.addresses.one && p.Uses("Port") {
@@ -56,41 +53,4 @@ func (c *Cluster) checkProgram(p *cluster.Program, replicas int) error {
 	}
 	return fmt.Errorf("server.command has no {{.Address}} (host:port) and no {{.Host}}, so its %d replicas would all listen at one address: "+
 		"add {{.Address}}, or {{.Host}} and {{.Port}}, to server.command or server.env", replicas)
-}
-
-// findCommand returns an error if the program of a command line does not exist, or cannot be executed. A name
-// with a slash is relative to the working directory, other names are in PATH.
-func findCommand(name, dir string, env []string) error {
-	if info, err := os.Stat(directory(dir)); err != nil || !info.IsDir() {
-		return fmt.Errorf("server.dir: there is no directory %s", dir)
-	}
-	here := filepath.Join(directory(dir), name)
-	if filepath.IsAbs(name) {
-		here = name
-	}
-	_, err := exec.LookPath(here)
-	if strings.Contains(name, "/") {
-		switch {
-		case errors.Is(err, os.ErrNotExist):
-			return fmt.Errorf("server.command: there is no program %s in %s", name, directory(dir))
-		case err != nil:
-			return fmt.Errorf("server.command: %s in %s cannot be executed: make it executable with chmod +x", name, directory(dir))
-		}
-		return nil
-	}
-	path := os.Getenv("PATH")
-	for _, setting := range env {
-		if value, ok := strings.CutPrefix(setting, "PATH="); ok {
-			path = value
-		}
-	}
-	for _, place := range filepath.SplitList(path) {
-		if _, err := exec.LookPath(filepath.Join(place, name)); err == nil {
-			return nil
-		}
-	}
-	if err == nil {
-		return fmt.Errorf("server.command: there is no program %s in PATH; for the one in %s write ./%s", name, directory(dir), name)
-	}
-	return fmt.Errorf("server.command: there is no program %s in PATH, and none in %s", name, directory(dir))
 }

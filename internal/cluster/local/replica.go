@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -105,18 +104,9 @@ func (r *replica) awaitReady(ctx context.Context) error {
 func (r *replica) lastLines() string {
 	text := "its last lines:\n" + indent(r.process.Log())
 	if r.program != nil {
-		text = fmt.Sprintf("its command, in %s:\n  %s\n", directory(r.program.Dir), strings.Join(r.command, " ")) + text
+		text = fmt.Sprintf("its command, in %s:\n  %s\n", process.Absolute(r.program.Dir), strings.Join(r.command, " ")) + text
 	}
 	return text
-}
-
-// directory is the absolute path of a working directory; empty: rpclab's own.
-func directory(dir string) string {
-	absolute, err := filepath.Abs(dir)
-	if err != nil {
-		return dir
-	}
-	return absolute
 }
 
 // publish publishes whether the backend serves, unless it is stopping.

@@ -1,0 +1,117 @@
+// Package client makes a program a client that rpclab measures: `caller: {command: [./my-client]}` in an experiment
+// (docs/your-client.md). rpclab says when a call is due; the program makes the call as it always does.
+package client
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// Job is what to call.
+type Job struct {
+	// Target is what to dial: host:port, or a URI that gRPC libraries understand.
+	Target string `json:"target"`
+	// Call is the name of the call in workload.call; empty: the experiment has another workload.
+	Call string `json:"call"`
+	// Timeout is the deadline of a call, which its context has.
+	Timeout time.Duration `json:"timeout_ns"`
+	// ServiceConfig is the gRPC service config of the route; empty: none. A client can ignore it.
+	ServiceConfig string `json:"service_config"`
+}
+
+// Func makes one call. It is called from many goroutines at once. n is the number of the call, from 0. The code of an
+// error is that of its gRPC status.
+type Func func(ctx context.Context, n uint64) error
+
+// Run opens the client with the job from rpclab, and makes calls until rpclab ends.
+func Run(open func(Job) (Func, error)) error { return serve(os.Stdin, os.Stdout, open) }
+
+// AnsweredBy says which backend answered the call of a context: its address or its name.
+func AnsweredBy(ctx context.Context, backend string) {
+	if o, ok := ctx.Value(outcomeKey{}).(*outcome); ok {
+		o.Backend = backend
+	}
+}
+
+type outcomeKey struct{}
+
+type outcome struct {
+	Call    uint64 `json:"call"`
+	Sent    int64  `json:"sent"`
+	Done    int64  `json:"done"`
+	Code    uint32 `json:"code"`
+	Message string `json:"message,omitempty"`
+	Backend string `json:"backend,omitempty"`
+}
+
+// serve reads a job and the numbers of calls, and writes the outcomes.
+func serve(in io.Reader, out io.Writer, open func(Job) (Func, error)) error {
+	lines := bufio.NewScanner(in)
+	if !lines.Scan() {
+		return fmt.Errorf("no job on standard input: rpclab starts this program, by caller.command in an experiment")
+	}
+	var job Job
+	if err := json.Unmarshal(lines.Bytes(), &job); err != nil {
+		return fmt.Errorf("the job: %w", err)
+	}
+	call, err := open(job)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(out, `{"ready": true}`); err != nil {
+		return err
+	}
+	var writing sync.Mutex
+	answers := json.NewEncoder(out)
+	var pending sync.WaitGroup
+	defer pending.Wait()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	for lines.Scan() {
+		n, err := strconv.ParseUint(strings.TrimSpace(lines.Text()), 10, 64)
+		if err != nil {
+			return fmt.Errorf("the number of a call: %w", err)
+		}
+		pending.Go(func() {
+			o := measure(ctx, call, n, job.Timeout)
+			writing.Lock()
+			defer writing.Unlock()
+			_ = answers.Encode(o) // rpclab has ended if that fails, and so does the input
+		})
+	}
+	return lines.Err()
+}
+
+// measure makes a call and takes its time.
+func measure(ctx context.Context, call Func, n uint64, timeout time.Duration) *outcome {
+	o := &outcome{Call: n}
+	ctx, cancel := context.WithTimeout(context.WithValue(ctx, outcomeKey{}, o), timeout)
+	defer cancel()
+	started := time.Now()
+	err := call(ctx, n)
+	took := time.Since(started)
+	o.Sent = started.UnixNano()
+	o.Done = o.Sent + took.Nanoseconds()
+	if err != nil {
+		s, ok := status.FromError(err)
+		if !ok {
+			s = status.FromContextError(err)
+		}
+		if s.Code() == codes.OK {
+			s = status.New(codes.Unknown, err.Error())
+		}
+		o.Code, o.Message = uint32(s.Code()), s.Message()
+	}
+	return o
+}

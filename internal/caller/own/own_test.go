@@ -1,0 +1,143 @@
+package own
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"rpclab/internal/caller"
+	"rpclab/internal/caller/callertest"
+	"rpclab/internal/measure"
+	"rpclab/internal/pace"
+	"rpclab/internal/testkit"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+// ready is the beginning of a shell script that is a client. Its functions write outcomes.
+const ready = `read job; echo '{"ready": true}'
+at() { date +%s%N; }
+answer() { t=$(at); echo "{\"call\": $1, \"sent\": $t, \"done\": $((t + 5000000)) $2}"; }
+`
+
+func script(text string) caller.Job {
+	return caller.Job{Timeout: time.Second, Command: &caller.Command{Args: []string{"sh", "-c", text}, Call: "get", ReadyTimeout: time.Minute}}
+}
+
+var target = caller.Target{URI: "passthrough:///127.0.0.1:1", PortableURI: "127.0.0.1:1"}
+
+func TestOutcomesAreRecorded(t *testing.T) {
+	session := callertest.Open(t, Caller{}, script(ready+`
+while read n; do
+  case $n in
+  0) answer 0 ', "backend": "b1"';;
+  1) answer 1 ', "code": "CHECK", "message": "too few"';;
+  2) answer 2 ', "code": 14';;
+  *) answer $n;;
+  esac
+done`), target)
+	m := callertest.Load(t, session, pace.Sequence(3))
+	if m.Calls != 3 || m.Backends["b1"] != 1 || m.Errors["CHECK"] != 1 || m.Errors["UNAVAILABLE"] != 1 || m.Samples["CHECK"] != "too few" {
+		t.Errorf("%d calls, backends %v, errors %v, samples %v; want one of b1, one CHECK and one UNAVAILABLE", m.Calls, m.Backends, m.Errors, m.Samples)
+	}
+	m = callertest.Load(t, session, pace.Burst{Calls: 10}) // of the next numbers
+	service, err := measure.MergeHistograms([]string{m.Service})
+	if err != nil || m.Calls != 10 || len(m.Errors) > 0 || service.Min() < 4_900_000 || service.Max() > 5_100_000 {
+		t.Errorf("%d calls, errors %v, service time %v to %v (error %v); want 10 calls of the 5 ms that the client measured", m.Calls, m.Errors, service.Min(), service.Max(), err)
+	}
+}
+
+func TestTheJobSaysWhatToCall(t *testing.T) {
+	file := t.TempDir() + "/job"
+	job := script(`read job; echo "$job" >"$FILE"; echo '{"ready": true}'; while read n; do :; done`)
+	job.Command.Env = []string{"FILE=" + file}
+	callertest.Open(t, Caller{}, job, target)
+	text, err := os.ReadFile(file)
+	if want := `{"target":"127.0.0.1:1","call":"get","timeout_ns":1000000000}` + "\n"; err != nil || string(text) != want {
+		t.Errorf("the job is %s (error %v), want %s", text, err, want)
+	}
+}
+
+func TestCallsOfAClientThatExitsAreLost(t *testing.T) {
+	const dies = ready + `for i in 1 2 3; do read n; answer $n; done; read n; echo out of memory >&2; exit 3`
+	for name, c := range map[string]struct {
+		plan    pace.Pace
+		atLeast uint64 // lost calls
+		atMost  uint64
+	}{
+		"open":   {pace.Rate{PerSecond: 200, Duration: 200 * time.Millisecond, Max: 100}, 37, 37},
+		"closed": {pace.Closed{Users: 2, Duration: time.Minute}, 1, 2},
+	} {
+		session := callertest.Open(t, Caller{}, script(dies), target)
+		m := callertest.Load(t, session, c.plan)
+		if lost := m.Errors[ClientExited]; lost < c.atLeast || lost > c.atMost || m.Calls != 3+lost {
+			t.Errorf("%s: %d of %d calls are %s, want %d to %d, and 3 answered", name, lost, m.Calls, ClientExited, c.atLeast, c.atMost)
+		}
+		if said := m.Samples[ClientExited]; !strings.Contains(said, "the client sh ended unexpectedly: exit status 3; its last lines:\n  out of memory") {
+			t.Errorf("%s: the message is %q, want the client's end and its last lines", name, said)
+		}
+	}
+}
+
+func TestErrorsOfClientsThatAreNotReady(t *testing.T) {
+	for name, c := range map[string]struct{ script, want string }{
+		"exits":    {`echo no key >&2; exit 1`, "the client sh ended unexpectedly: exit status 1; its last lines:\n  no key"},
+		"nonsense": {`echo hello; read stay`, `the client sh: it wrote "hello" to standard output, where rpclab reads {"ready": true}: write logs to standard error`},
+		"error":    {`read job; echo '{"error": "no route"}'; read stay`, "the client sh: no route"},
+		"silent":   {`echo loading >&2; read job; read stay`, `the client sh: it was not ready within 100ms: it has to write {"ready": true} to standard output, or set caller.ready_timeout`},
+	} {
+		job := script(c.script)
+		if name == "silent" {
+			job.Command.ReadyTimeout = 100 * time.Millisecond
+		}
+		if _, err := (Caller{}).Open(job, target); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%s: error %q, want %q", name, err, c.want)
+		}
+	}
+}
+
+func TestNonsenseInsteadOfAnOutcomeIsAnError(t *testing.T) {
+	for line, want := range map[string]string{
+		`hello`:      `it wrote "hello" to standard output, where rpclab reads an outcome such as {"call": 7`,
+		`{"call":0}`: `where rpclab reads sent and done in nanoseconds since 1970, sent first`,
+		`{"call":0,"code":"not found","sent":1,"done":2}`: `a code of capital letters, digits and _`,
+		`{"call":0,"code":[],"sent":1,"done":2}`:          `a code such as "UNAVAILABLE" or 14`,
+		strings.Repeat("x", maxLine+1):                    `lines of at most 64 KiB`,
+	} {
+		job := script(ready + `read n; printf '%s' "$LINE"; echo; echo at a loss >&2; read stay`)
+		job.Command.Env = []string{"LINE=" + line}
+		session := callertest.Open(t, Caller{}, job, target)
+		if _, _, err := session.Run(t.Context(), pace.Sequence(5), measure.StartSignal{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the line %.50q: error %v, want %q", line, err, want)
+		}
+	}
+}
+
+func TestAnOutcomeAfterTheEndOfItsLoadIsIgnored(t *testing.T) {
+	// The client answers the first call only after it has read the second.
+	seen := filepath.Join(t.TempDir(), "seen")
+	job := script(ready + `read first; : >"$SEEN"; read second; answer $first ', "backend": "late"'; answer $second; while read n; do answer $n; done`)
+	job.Command.Env = []string{"SEEN=" + seen}
+	session := callertest.Open(t, Caller{}, job, target)
+	ctx, cancel := context.WithCancel(t.Context())
+	var cancelled sync.WaitGroup
+	cancelled.Go(func() {
+		defer cancel()
+		testkit.Await(t, "the client reads the first call", func() bool { _, err := os.Stat(seen); return err == nil })
+	})
+	recorder, _, err := session.Run(ctx, pace.Sequence(1), measure.StartSignal{})
+	cancelled.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err := recorder.Measurement(); err != nil || m.Errors["CANCELLED"] != 1 {
+		t.Errorf("errors %v (error %v), want 1 CANCELLED", m.Errors, err)
+	}
+	if m := callertest.Load(t, session, pace.Sequence(2)); m.Calls != 2 || m.Backends["late"] != 0 || len(m.Errors) > 0 {
+		t.Errorf("the next load has %d calls, backends %v, errors %v; want 2 calls without the late answer", m.Calls, m.Backends, m.Errors)
+	}
+}

@@ -1,0 +1,44 @@
+package experiment
+
+import "slices"
+
+// checkOwnClient checks an arm whose calls a program of the user's makes. n is the merged config of the arm.
+func (d *document) checkOwnClient(config Config, n *node, wrong *problems) {
+	words, who := d.grammar.vocabulary, n.get("caller")
+	if len(config.Caller.Command) == 0 {
+		wrong.add(who.get("command").at, "caller.command is empty: set the program and its arguments")
+	}
+	for _, field := range []string{"retry", "hedge", "compress", "stream", "service_config", "style", "streams", "ahead", "jwt", "signing", "metadata"} {
+		if at := who.get(field); at != nil {
+			wrong.add(at.at, "caller.%s is of rpclab's callers, and caller.command makes its calls itself: remove it", field)
+		}
+	}
+	if config.Caller.Channel.Mode != "shared" {
+		wrong.add(who.get("channel").at, "caller.command opens its own channels: remove caller.channel")
+	}
+	if config.Gateway != nil {
+		wrong.add(n.get("gateway").at, "a gateway needs rpclab's HTTP caller: remove gateway or caller.command")
+	}
+	if config.Policy != "" && !slices.Contains(words.ProxyRoutes, config.Route) && !slices.Contains(words.FullClientRoutes, config.Route) {
+		wrong.add(n.get("policy").at, "the client of caller.command chooses its policy itself on the route %s: remove policy", config.Route)
+	}
+	if slices.Contains(words.GoOnlyRoutes, config.Route) {
+		wrong.add(n.get("route").at, "only rpclab's callers in Go support the route %s: use direct, headless, or a route with a proxy", config.Route)
+	}
+	if config.Workload.Mix != nil {
+		wrong.add(n.get("workload").get("mix").at, "caller.command makes one kind of calls: set workload.call to its name in place of mix")
+	}
+	if config.Service != "" && d.protocolOf(config.Service, config.Workload.Call) != grpc && !slices.Contains(words.TCPRoutes, config.Route) {
+		wrong.add(n.get("route").at, "route %s supports only gRPC: use the route %s", config.Route, joinOr(words.TCPRoutes))
+	}
+}
+
+// checkClientFields checks that an arm without a client of the user's sets none of its fields. The defaults may, for
+// other arms.
+func (d *document) checkClientFields(config Config, arm string, wrong *problems) {
+	for _, field := range []string{"dir", "env", "ready_timeout"} {
+		if at := d.ownConfig(arm).get("caller").get(field); at != nil && config.Caller.Command == nil {
+			wrong.add(at.at, "caller.%s is of caller.command: set command, or remove it", field)
+		}
+	}
+}

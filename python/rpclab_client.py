@@ -1,0 +1,66 @@
+"""Makes a program a client that rpclab measures: `caller: {command: [python3, my_client.py]}` in an experiment
+(docs/your-client.md). rpclab says when a call is due; the program makes the call as it always does."""
+
+import json
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+
+class Call:
+    """A call to make: its number, from 0, and its deadline in seconds. The program can set backend, the address or
+    the name of the server that answered."""
+
+    def __init__(self, number: int, timeout: float):
+        self.number, self.timeout, self.backend = number, timeout, ""
+
+
+def run(open_client, threads: int = 200) -> None:
+    """Call open_client(job) once, and the function that it returns with each Call, in threads.
+
+    job is a dict: target (what to dial), call (workload.call), timeout_ns, service_config (of the route).
+    An exception is a failed call; its code is that of a gRPC error, or UNKNOWN."""
+    output, lock = sys.stdout, threading.Lock()
+    sys.stdout = sys.stderr  # what the program prints is not for rpclab
+    line = sys.stdin.readline()
+    if not line:
+        sys.exit("no job on standard input: rpclab starts this program, by caller.command")
+    job = json.loads(line)
+    make, timeout = open_client(job), job["timeout_ns"] / 1e9
+
+    def write(answer: dict) -> None:
+        with lock:
+            output.write(json.dumps(answer) + "\n")
+            output.flush()
+
+    def measure(number: int) -> None:
+        call, code, message = Call(number, timeout), "OK", ""
+        sent, started = time.time_ns(), time.monotonic_ns()
+        try:
+            make(call)
+            took = time.monotonic_ns() - started
+        except Exception as e:  # every exception is an outcome
+            took = time.monotonic_ns() - started
+            code, message = code_of(e), str(e)[:500]
+        write(
+            {
+                "call": number,
+                "sent": sent,
+                "done": sent + took,
+                "code": code,
+                "message": message,
+                "backend": call.backend,
+            }
+        )
+
+    write({"ready": True})
+    with ThreadPoolExecutor(threads) as pool:
+        for line in sys.stdin:
+            pool.submit(measure, int(line))
+
+
+def code_of(error: Exception) -> str:
+    """The gRPC code of an error; UNKNOWN without one."""
+    code = getattr(error, "code", None)
+    return getattr(code(), "name", "UNKNOWN") if callable(code) else "UNKNOWN"

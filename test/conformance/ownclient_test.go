@@ -1,0 +1,66 @@
+package conformance
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"rpclab/internal/result"
+	"rpclab/internal/result/resulttest"
+	"rpclab/internal/testkit"
+)
+
+// TestTheCommandsOfYourClient runs the commands of docs/your-client.md: rpclab's caller, a client in Go with retries of
+// its own, and one in Python.
+func TestTheCommandsOfYourClient(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/your-client.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	commands := regexp.MustCompile(`(?m)^    ((?:go|rpclab) .*)$`).FindAllStringSubmatch(string(page), -1)
+	if len(commands) != 2 {
+		t.Fatalf("the page has the commands %q, want 2", commands)
+	}
+	file := filepath.Join(t.TempDir(), "result.json")
+	t.Cleanup(func() { _ = os.Remove("../../examples/go-client/go-client") })
+	for _, command := range commands {
+		args := strings.Fields(command[1])
+		if args[0] == "rpclab" {
+			args[0] = testkit.Rpclab(t)
+			args = append(args, "--no-store", "--no-wait", "--json", file)
+		}
+		c := exec.Command(args[0], args[1:]...)
+		c.Dir = "../.."
+		c.Env = append(os.Environ(), "PYTHONPATH="+otherServer(t, "python-service"), "PYTHONDONTWRITEBYTECODE=1")
+		if said, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", command[1], err, said)
+		}
+	}
+	d := readResult(t, file)
+	for _, arm := range d.Arms {
+		answered := uint64(0)
+		for _, n := range arm.Backends {
+			answered += n
+		}
+		if arm.Calls != 200 || answered != arm.Calls-arm.Failed() || answered == 0 || arm.Errors["UNAVAILABLE"] != arm.Failed() {
+			t.Errorf("arm %s: %d calls, backends %v, errors %v; want 200 calls, answered by known backends or UNAVAILABLE", arm.Name, arm.Calls, arm.Backends, arm.Samples)
+		}
+		if used := arm.Resources.Client; used.CPU <= 0 || used.RSS < 1<<20 {
+			t.Errorf("arm %s: its client used %+v, want CPU time and memory", arm.Name, used)
+		}
+	}
+}
+
+func readResult(t *testing.T, file string) result.Document {
+	t.Helper()
+	text, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer text.Close()
+	return resulttest.Read(t, text)
+}
