@@ -85,7 +85,7 @@ func (f *loadFlags) register(flags *pflag.FlagSet) {
 
 	flags.StringArrayVar(&f.asserts, "assert", nil, "`condition` that must hold (repeatable)")
 	f.outputs.register(flags)
-	f.outputs.registerHTML(flags)
+	f.outputs.registerFiles(flags)
 	f.live.register(flags)
 	f.keeping.register(flags)
 	f.machine.register(flags)

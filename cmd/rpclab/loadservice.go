@@ -17,7 +17,7 @@ import (
 // serviceLoadFlags are the flags of a load on a service file. The file says how the service is called, so the
 // other flags do not apply.
 var serviceLoadFlags = []string{"service", "call", "mix", "rate", "arrivals", "max-in-flight", "concurrency", "think", "duration", "calls", "rounds",
-	"warmup", "warmup-max", "timeout", "connections", "balance", "engine", "seed", "assert", "json", "md", "html", "junit", "keep-paths",
+	"warmup", "warmup-max", "timeout", "connections", "balance", "engine", "seed", "assert", "json", "md", "html", "csv", "junit", "keep-paths",
 	"web", "listen", "metrics", "no-store", "no-wait"}
 
 // checkServiceFlags checks that no other flag is set.

@@ -23,9 +23,9 @@ import (
 
 // outputs are the files to which a command writes its result.
 type outputs struct {
-	json, md, html, junit string
-	full                  bool // print the full report, not only the summary
-	keepPaths             bool // leave absolute paths in the files
+	json, md, html, csv, junit string
+	full                       bool // print the full report, not only the summary
+	keepPaths                  bool // leave absolute paths in the files
 }
 
 func (o *outputs) register(flags *pflag.FlagSet) {
@@ -37,11 +37,12 @@ func (o *outputs) register(flags *pflag.FlagSet) {
 // registerRun is for commands that report on one run.
 func (o *outputs) registerRun(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.full, "full", false, "print the full report: every table, event, cost, error and warning")
-	o.registerHTML(flags)
+	o.registerFiles(flags)
 }
 
-func (o *outputs) registerHTML(flags *pflag.FlagSet) {
+func (o *outputs) registerFiles(flags *pflag.FlagSet) {
 	flags.StringVar(&o.html, "html", "", "write the report with charts to one HTML `file`")
+	flags.StringVar(&o.csv, "csv", "", "write a row for each trial to `file`, for spreadsheets and scripts")
 }
 
 // registerJUnit is for every command with files.
@@ -52,12 +53,12 @@ func (o *outputs) registerJUnit(flags *pflag.FlagSet) {
 
 // check finds out before a long run whether the files can be written.
 func (o outputs) check() error {
-	for _, only := range []struct{ flag, path string }{{"--md", o.md}, {"--html", o.html}, {"--junit", o.junit}} {
+	for _, only := range []struct{ flag, path string }{{"--md", o.md}, {"--html", o.html}, {"--csv", o.csv}, {"--junit", o.junit}} {
 		if only.path == "-" {
 			return fmt.Errorf("%s -: rpclab prints the report on standard output; name a file", only.flag)
 		}
 	}
-	for _, path := range []string{o.json, o.md, o.html, o.junit} {
+	for _, path := range []string{o.json, o.md, o.html, o.csv, o.junit} {
 		if path == "" || path == "-" || isDevice(path) {
 			continue
 		}
@@ -80,7 +81,7 @@ func (o outputs) check() error {
 }
 
 // renderings write one result in several formats.
-type renderings struct{ terminal, json, md, html, junit func(io.Writer) error }
+type renderings struct{ terminal, json, md, html, csv, junit func(io.Writer) error }
 
 // render writes every form that was asked for.
 func (o outputs) render(out io.Writer, d renderings) error {
@@ -90,7 +91,7 @@ func (o outputs) render(out io.Writer, d renderings) error {
 	} else {
 		errs = append(errs, d.terminal(out), writeFile(o.json, d.json))
 	}
-	return errors.Join(append(errs, writeFile(o.md, d.md), writeFile(o.html, d.html), writeFile(o.junit, d.junit))...)
+	return errors.Join(append(errs, writeFile(o.md, d.md), writeFile(o.html, d.html), writeFile(o.csv, d.csv), writeFile(o.junit, d.junit))...)
 }
 
 // write renders a document. Its files include the checks of its arms.
@@ -104,6 +105,7 @@ func (o outputs) write(c *cobra.Command, d result.Document, checks []report.Chec
 		json:     func(w io.Writer) error { return result.Write(w, shared) },
 		md:       func(w io.Writer) error { return report.Markdown(w, shared, checks...) },
 		html:     func(w io.Writer) error { return html.Write(w, shared, checks...) },
+		csv:      func(w io.Writer) error { return report.CSV(w, shared) },
 		junit:    func(w io.Writer) error { return report.JUnit(w, shared, checks) },
 	})
 }

@@ -127,8 +127,8 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 	if err != nil {
 		return usageError{err}
 	}
-	if other := cmp.Or(f.outputs.html, f.outputs.md, f.outputs.junit); f.planOnly && (other != "" || f.live.web) {
-		return usageError{errors.New("--plan starts nothing: leave out --html, --md, --junit and --web; --json writes the plan")}
+	if other := cmp.Or(f.outputs.html, f.outputs.md, f.outputs.csv, f.outputs.junit); f.planOnly && (other != "" || f.live.web) {
+		return usageError{errors.New("--plan starts nothing: leave out --html, --md, --csv, --junit and --web; --json writes the plan")}
 	}
 	if f.pilot && (!f.planOnly || f.on != "local") {
 		return usageError{errors.New("--pilot measures the noise of this machine for a plan: add --plan, and leave out --on")}
