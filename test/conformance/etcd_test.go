@@ -3,6 +3,7 @@ package conformance
 import (
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -104,6 +105,15 @@ func TestThreeMembersOfEtcdAreMeasuredAsTheyAre(t *testing.T) {
 		t.Cleanup(func() { p.Stop(5 * time.Second) })
 	}
 	start(t, clients[2], member(2)...)
+	for _, client := range clients {
+		testkit.AwaitFor(t, startWithin, "a member of etcd listens on "+client, func() bool {
+			conn, err := net.DialTimeout("tcp", client, time.Second)
+			if err == nil {
+				conn.Close()
+			}
+			return err == nil
+		})
+	}
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("../../examples/etcd")); err != nil {
 		t.Fatal(err)

@@ -66,7 +66,7 @@ func runChurn(t *testing.T, args []string) (trial result.Trial) {
 		if len(trial.Events) == 0 {
 			break
 		}
-		if ready := trial.Events[0].Took.EndpointReady; ready != nil && *ready < 8000 && len(trial.Backends) >= 5 {
+		if ready := trial.Events[0].Took.EndpointReady; ready != nil && *ready < 5000 && len(trial.Backends) >= 5 {
 			break
 		}
 		t.Logf("new pods were not ready long before the next event: %v", trial.Backends)

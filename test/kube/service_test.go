@@ -70,8 +70,8 @@ func TestEventsOnAnImageOfTheUser(t *testing.T) {
 	t.Parallel()
 	file := greeter(t, imageServer(t, ", replicas: 3"))
 	d := mustRun(t, "churn", "--quick", "--service", file, "--arms", "endpointslice", "--set", "load.open.rate=100",
-		"--set", "load.open.duration=24s", "--set", "server.drain=2s", "--set", "caller.timeout=15s",
-		"--set", "events=[{at: 1s, scale: 4}, {at: 7s, kill: 1}, {at: 12s, roll: true}]")
+		"--set", "load.open.duration=36s", "--set", "server.drain=2s", "--set", "caller.timeout=15s",
+		"--set", "events=[{at: 1s, scale: 4}, {at: 11s, kill: 1}, {at: 21s, roll: true}]")
 	trial := d.Arms[0].Trials[0]
 	if len(trial.Events) != 3 || trial.Failed != "" || len(trial.Lost) > 0 {
 		t.Fatalf("%d events, want 3; failure %q, lost %v", len(trial.Events), trial.Failed, trial.Lost)
@@ -232,7 +232,11 @@ func TestAnExistingServiceIsOnlyRead(t *testing.T) {
 	kubectl(t, "create", "role", "reader", "-n", "shop-read", "--verb=get", "--resource=services")
 	kubectl(t, "create", "rolebinding", "reader", "-n", "shop-read", "--role=reader", "--serviceaccount=default:reader")
 	onlyReads(t, "reader", "shop-read")
-	before := kubectl(t, "get", "all,endpointslices", "-n", "shop-read", "-o", `jsonpath={range .items[*]}{.kind}/{.metadata.name}/{.metadata.generation} {end}`)
+	objects := func() string { // the generation of an EndpointSlice counts changes of its pods' readiness too
+		return kubectl(t, "get", "all", "-n", "shop-read", "-o", `jsonpath={range .items[*]}{.kind}/{.metadata.name}/{.metadata.generation} {end}`) +
+			kubectl(t, "get", "endpointslices", "-n", "shop-read", "-o", "name")
+	}
+	before := objects()
 	d := mustRun(t, arms...)
 	checkArms(t, d, `^orders-`)
 	for _, arm := range d.Arms {
@@ -241,7 +245,7 @@ func TestAnExistingServiceIsOnlyRead(t *testing.T) {
 			t.Errorf("arm %s: %d backends are known, want 2", arm.Name, len(arm.Backends))
 		}
 	}
-	if now := kubectl(t, "get", "all,endpointslices", "-n", "shop-read", "-o", `jsonpath={range .items[*]}{.kind}/{.metadata.name}/{.metadata.generation} {end}`); now != before {
+	if now := objects(); now != before {
 		t.Errorf("the run changed the namespace from %s to %s", before, now)
 	}
 }

@@ -7,7 +7,9 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -122,13 +124,33 @@ func (d *existing) check(ctx context.Context, addresses []netip.AddrPort, ready 
 		}
 		d.backends = append(d.backends, existingBackend{addr, h})
 		checks.Go(func() error {
-			if err := h.probe(ctx); err != nil {
+			if err := probeUntil(ctx, h); err != nil {
 				return fmt.Errorf("server.addresses: %s of %s is not ready: %w", addr, d.Name, err)
 			}
 			return nil
 		})
 	}
 	return checks.Wait()
+}
+
+// existingPause is the time between two checks of a backend that rpclab did not start.
+const existingPause = 200 * time.Millisecond
+
+// probeUntil checks a backend until it is ready or ctx ends, and returns the first error: a backend that has just
+// started, or that a busy machine delays, may need a moment. If nothing listens, it fails at once.
+func probeUntil(ctx context.Context, h health) error {
+	first := h.probe(ctx)
+	for err := first; err != nil; err = h.probe(ctx) {
+		if errors.Is(err, syscall.ECONNREFUSED) || strings.Contains(err.Error(), syscall.ECONNREFUSED.Error()) {
+			return first
+		}
+		select {
+		case <-ctx.Done():
+			return first
+		case <-time.After(existingPause):
+		}
+	}
+	return nil
 }
 
 // publish publishes an address, which is its identity too.

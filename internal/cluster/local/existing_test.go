@@ -1,12 +1,14 @@
 package local_test
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -66,6 +68,32 @@ func TestAServiceThatRunsAlreadyIsPublishedAndChecked(t *testing.T) {
 		t.Fatalf("after Remove the service does not listen: %v", err)
 	}
 	conn.Close()
+}
+
+// starting answers NOT_SERVING to its first checks.
+type starting struct {
+	healthpb.UnimplementedHealthServer
+	checks atomic.Int32
+}
+
+func (s *starting) Check(context.Context, *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
+	if s.checks.Add(1) <= 2 {
+		return &healthpb.HealthCheckResponse{Status: healthpb.HealthCheckResponse_NOT_SERVING}, nil
+	}
+	return &healthpb.HealthCheckResponse{Status: healthpb.HealthCheckResponse_SERVING}, nil
+}
+
+func TestAServiceThatIsNotReadyYetGetsAMoment(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	healthpb.RegisterHealthServer(server, &starting{})
+	go func() { _ = server.Serve(listener) }() // ends with Stop
+	t.Cleanup(server.Stop)
+	deploy(t, newCluster(t, local.Options{}), cluster.Spec{Addresses: []string{listener.Addr().String()}})
 }
 
 func TestOneCommonPortIsThatOfTheService(t *testing.T) {
