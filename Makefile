@@ -29,7 +29,7 @@ lint: tools $(CACHE)/ruff-$(RUFF)
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt would change:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	go vet ./...
 	go run $(STATICCHECK) ./...
-	$(CACHE)/ruff-$(RUFF)/bin/ruff check --quiet servers/python test/conformance/servers/python examples
+	$(CACHE)/ruff-$(RUFF)/bin/ruff check --quiet servers/python test/conformance/servers/python examples python
 	cargo clippy --quiet --locked --manifest-path servers/rust/Cargo.toml --target-dir $(CACHE)/clippy -- --deny warnings
 
 $(CACHE)/ruff-$(RUFF):

@@ -5,7 +5,7 @@ import sys
 import grpc
 
 sys.path += ["../../python", "../../api"]
-import rpclab_client  # noqa: E402
+import rpclab_client
 
 messages, services = grpc.protos_and_services("rpclab/v1/greeter.proto")
 
