@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"rpclab/internal/experiment"
@@ -98,6 +100,9 @@ func readOnPage(text string) (read experiment.ServiceFile, err error) {
 	if len(text) > maxOnPage {
 		return read, fmt.Errorf("the service file has %d bytes; a page can send at most %d: start the server with --service FILE", len(text), maxOnPage)
 	}
+	if strings.Count(text, "{{") != len(templateOnPage.FindAllString(text, -1)) {
+		return read, errors.New("the templates in a service file that a page sends are {{.Number}}, {{.Worker}}, {{uuid}}, {{now}}, {{unixMilli}}, {{randomInt 1 10}} and {{randomString 8}}: for others, start the server with --service FILE")
+	}
 	if read, err = experiment.ReadService(experiment.ServiceDocument{File: onPage, Text: []byte(text)}, lab.Vocabulary()); err != nil {
 		return read, err
 	}
@@ -117,6 +122,9 @@ func readOnPage(text string) (read experiment.ServiceFile, err error) {
 	}
 	return read, nil
 }
+
+// templateOnPage are the templates in a service file that a page sends: others could compute without end.
+var templateOnPage = regexp.MustCompile(`\{\{ *(\.(Number|Worker|Address|Host|Port|ID)|uuid|now|unixMilli|randomInt +-?\d+ +-?\d+|randomString +\d{1,4}) *\}\}`)
 
 // onThisMachine returns an error for an address that is not a loopback address.
 func onThisMachine(address string) error {

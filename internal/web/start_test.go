@@ -151,6 +151,7 @@ func TestOnlyServicesWithinTheLimitsAreMeasured(t *testing.T) {
 		file() + "proto: [/etc/passwd]\n":                                         "cannot name files",
 		file() + "tls: {cacert: /etc/passwd}\n":                                   "cannot name files",
 		file("service: hello", "service: hello\nx: "+strings.Repeat("y", 17<<10)): "at most 16384",
+		file("data: {}", `data: {a: "{{range 1000000000}}x{{end}}"}`):             "the templates in a service file that a page sends are",
 		"x": "the service must be a mapping",
 	} {
 		body, err := json.Marshal(map[string]any{"experiment": "load", "rate": 1, "duration_s": 1, "service_text": text})
