@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -81,6 +82,11 @@ func draftService(ctx context.Context, settings generator.Settings, openAPI stri
 	}
 	if openAPI != "" {
 		var err error
+		for _, address := range s.Addresses {
+			if host, port, err := net.SplitHostPort(address); err != nil || host == "" || port == "" {
+				return nil, usageError{fmt.Errorf("%q is no address of a server: use HOST:PORT, such as 127.0.0.1:8080", address)}
+			}
+		}
 		if s.OpenAPI, err = draft.ReadOpenAPI(openAPI); err != nil {
 			return nil, usageError{fmt.Errorf("--openapi: %w", err)}
 		}

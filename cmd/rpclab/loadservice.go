@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,16 +15,18 @@ import (
 	generator "rpclab/internal/load"
 )
 
-// serviceLoadFlags are the flags of a load on a service file. The file says how the service is called, so the
-// other flags do not apply.
-var serviceLoadFlags = []string{"service", "call", "mix", "rate", "arrivals", "max-in-flight", "concurrency", "think", "duration", "calls", "rounds",
-	"warmup", "warmup-max", "timeout", "connections", "balance", "engine", "seed", "assert", "json", "md", "html", "csv", "junit", "keep-paths",
-	"web", "listen", "metrics", "no-store", "no-wait"}
+// serviceLoadFlags are the flags that say which load is made on a service file, and serviceOutputFlags those that say
+// where it is shown. The file says how the service is called, so the other flags do not apply.
+var (
+	serviceLoadFlags = []string{"service", "call", "mix", "rate", "arrivals", "max-in-flight", "concurrency", "think", "duration", "calls", "rounds",
+		"warmup", "warmup-max", "timeout", "connections", "balance", "engine"}
+	serviceOutputFlags = []string{"seed", "assert", "json", "md", "html", "csv", "junit", "keep-paths", "web", "listen", "metrics", "no-store", "no-wait"}
+)
 
 // checkServiceFlags checks that no other flag is set.
 func checkServiceFlags(flags *pflag.FlagSet) (err error) {
 	flags.Visit(func(f *pflag.Flag) {
-		if err == nil && !slices.Contains(serviceLoadFlags, f.Name) {
+		if err == nil && !slices.Contains(serviceLoadFlags, f.Name) && !slices.Contains(serviceOutputFlags, f.Name) {
 			err = fmt.Errorf("--%s does not work with --service: the service file says how the service is called (rpclab schema prints its fields)", f.Name)
 		}
 	})
@@ -55,9 +58,21 @@ func loadService(c *cobra.Command, f loadFlags) error {
 	if err != nil {
 		return usageError{err}
 	}
-	commandLine := "rpclab load"
-	c.Flags().Visit(func(flag *pflag.Flag) { commandLine += fmt.Sprintf(" --%s %s", flag.Name, flag.Value) })
-	return run.runAndReport(c, plan, commandLine)
+	return run.runAndReport(c, plan, f.commandLine(c.Flags()))
+}
+
+// commandLine repeats the load.
+func (f loadFlags) commandLine(flags *pflag.FlagSet) string {
+	words := []string{"rpclab", "load"}
+	flags.Visit(func(flag *pflag.Flag) {
+		switch {
+		case flag.Name == "mix":
+			words = append(words, "--mix", experiment.Mix(f.mix).String())
+		case slices.Contains(serviceLoadFlags, flag.Name):
+			words = append(words, "--"+flag.Name, flag.Value.String())
+		}
+	})
+	return experiment.CommandLine(append(words, "--seed", strconv.FormatUint(f.Seed, 10))...)
 }
 
 // experiment returns the experiment with one arm.

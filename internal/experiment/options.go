@@ -36,27 +36,27 @@ type Options struct {
 // Command is the command line, for a POSIX shell, that runs the experiment (a name or a file)
 // with these options.
 func (o Options) Command(experiment string) string {
-	words := []string{"rpclab", "run", quoted(experiment)}
+	words := []string{"rpclab", "run", experiment}
 	if o.Quick {
 		words = append(words, "--quick")
 	}
 	if o.Service != nil {
-		words = append(words, "--service", quoted(o.Service.File))
+		words = append(words, "--service", o.Service.File)
 	}
 	if o.Call != "" {
-		words = append(words, "--call", quoted(o.Call))
+		words = append(words, "--call", o.Call)
 	}
 	if len(o.Mix) > 0 {
-		words = append(words, "--mix", quoted(Mix(o.Mix).String()))
+		words = append(words, "--mix", Mix(o.Mix).String())
 	}
 	if o.AllowDisruption {
 		words = append(words, "--allow-disruption")
 	}
 	if len(o.Arms) > 0 {
-		words = append(words, "--arms", quoted(strings.Join(o.Arms, ",")))
+		words = append(words, "--arms", strings.Join(o.Arms, ","))
 	}
 	for _, setting := range o.Set {
-		words = append(words, "--set", quoted(setting))
+		words = append(words, "--set", setting)
 	}
 	if o.Rounds > 0 {
 		words = append(words, "--rounds", strconv.Itoa(o.Rounds))
@@ -70,7 +70,16 @@ func (o Options) Command(experiment string) string {
 	if o.For > 0 {
 		words = append(words, "--for", formatDuration(o.For))
 	}
-	return strings.Join(append(words, "--seed", strconv.FormatUint(o.Seed, 10)), " ")
+	return CommandLine(append(words, "--seed", strconv.FormatUint(o.Seed, 10))...)
+}
+
+// CommandLine joins words to a command line for a POSIX shell.
+func CommandLine(words ...string) string {
+	line := make([]string, len(words))
+	for i, word := range words {
+		line[i] = quoted(word)
+	}
+	return strings.Join(line, " ")
 }
 
 // quoted quotes a word for the shell.

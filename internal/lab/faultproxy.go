@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -66,20 +67,24 @@ func measureProxy(ctx context.Context, t trial, proxy cluster.FaultProxy, cost *
 	var used time.Duration
 	for range proxyBlocks {
 		for i := range sides {
-			before, _ := measure.CPU(proxy.PID)
-			if err := sides[i].add(ctx); err != nil {
+			before, err := measure.CPU(proxy.PID)
+			if err := errors.Join(err, sides[i].add(ctx)); err != nil {
 				return err
 			}
-			if after, err := measure.CPU(proxy.PID); i == 1 && err == nil {
+			after, err := measure.CPU(proxy.PID)
+			if err != nil {
+				return err
+			}
+			if i == 1 {
 				used += after - before
 			}
 		}
 	}
-	if cost.DirectMS, err = sides[0].median(); err == nil {
-		cost.ProxyMS, err = sides[1].median()
-	}
-	cost.Calls, cost.CPU = sides[0].calls, float64(used.Microseconds())/float64(max(sides[1].calls, 1))
-	return err
+	direct, err := sides[0].median()
+	proxied, failed := sides[1].median()
+	cpu := float64(used.Microseconds()) / float64(max(sides[1].calls, 1))
+	cost.Calls, cost.DirectMS, cost.ProxyMS, cost.CPU = sides[0].calls, &direct, &proxied, &cpu
+	return errors.Join(err, failed)
 }
 
 // proxySide is the calls directly, or those through the proxy.

@@ -33,8 +33,11 @@ func policyBehavior(a result.Arm) string {
 	if a.PickedBy == pickedByKernel && a.Policy == "" {
 		spread = "each connection goes to a random backend and stays there, even if that backend is slow or fails"
 	}
-	clauses := filled(spread)
 	settings := a.Settings()
+	if settings.Service != "" && a.Policy == weightedRoundRobin {
+		spread = weightedOnService
+	}
+	clauses := filled(spread)
 	if spread != "" && settings.Outlier != nil {
 		clauses = append(clauses, "outlier detection leaves out backends whose calls fail; it does not see slowness until calls exceed their deadline")
 	}
@@ -47,6 +50,12 @@ func policyBehavior(a result.Arm) string {
 	return strings.Join(clauses, "; ")
 }
 
+const (
+	weightedRoundRobin = "weighted_round_robin"
+	weightedOnService  = "weighted round robin weights backends by the load that the service reports with its responses (ORCA); " +
+		"the service does not know of faults that rpclab injects before it, and without reports all backends receive the same number of calls"
+)
+
 var policies = map[string]string{
 	"round_robin": "round robin gives every backend the same number of calls; " +
 		"if a backend is slower than its share of the calls arrives, its queue grows",
@@ -55,7 +64,7 @@ var policies = map[string]string{
 	"least_conn": "least conn takes, of all backends, the one with the fewest calls in flight; " +
 		"calls accumulate on a slow backend, so it receives few",
 	"random": "random takes a random backend for each call, even if that backend is slow or fails",
-	"weighted_round_robin": "weighted round robin weights backends by the load that they report with their answers (ORCA), here calls answered per second " +
+	weightedRoundRobin: "weighted round robin weights backends by the load that they report with their answers (ORCA), here calls answered per second " +
 		"over calls in flight; a backend that takes ten times as long receives a tenth of the calls after its first slow answers",
 	"ring_hash":  "ring hash sends the same key to the same backend, even if that backend is slow or fails",
 	"pick_first": "pick first uses one backend until its connection breaks, even if that backend is slow or fails",

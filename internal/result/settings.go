@@ -40,7 +40,8 @@ type Settings struct {
 	Gateway *struct {
 		Iterations int `json:"iterations"` // calls for each request
 	} `json:"gateway"`
-	Outlier any `json:"outlier"`
+	Outlier any    `json:"outlier"`
+	Service string `json:"service"` // the user's; empty: rpclab's own servers
 }
 
 // ServiceConfig is the part of a gRPC service config that reports depend on.

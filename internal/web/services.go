@@ -179,3 +179,16 @@ func loadOf(want startRequest, document *experiment.ServiceDocument) (Experiment
 	}.Document()
 	return Experiment{Name: OneLoad, File: OneLoad, Doc: text}, err
 }
+
+// loadCommand is the command line that makes the load of a request.
+func loadCommand(want startRequest, file string, seed uint64) string {
+	words := []string{"rpclab", "load", "--service", file}
+	if want.Call != "" {
+		words = append(words, "--call", want.Call)
+	}
+	words = append(words, "--rate", fmt.Sprint(want.Rate), "--duration", fmt.Sprint(want.DurationS, "s"))
+	if want.Rounds > 0 {
+		words = append(words, "--rounds", fmt.Sprint(want.Rounds))
+	}
+	return experiment.CommandLine(append(words, "--seed", fmt.Sprint(seed))...)
+}

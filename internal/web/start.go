@@ -73,7 +73,7 @@ func (s *Server) planOf(r *http.Request) (plan lab.Plan, said string, err error)
 		return plan, "", problem{http.StatusBadRequest, err.Error()}
 	}
 	if e.Name == OneLoad {
-		return plan, fmt.Sprintf("rpclab load --service %s --call %s --rate %g --duration %gs --seed %d", service.File, want.Call, want.Rate, want.DurationS, o.Seed), nil
+		return plan, loadCommand(want, service.File, o.Seed), nil
 	}
 	return plan, o.Command(e.RunName), nil
 }

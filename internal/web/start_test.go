@@ -184,3 +184,14 @@ func TestOnlyServicesWithinTheLimitsAreMeasured(t *testing.T) {
 		t.Errorf("the phase is %s, want idle: no run may start", phase)
 	}
 }
+
+func TestTheCommandOfALoadRepeatsIt(t *testing.T) {
+	for want, request := range map[string]startRequest{
+		"rpclab load --service orders.yaml --rate 50 --duration 1.5s --seed 7":                          {Rate: 50, DurationS: 1.5},
+		"rpclab load --service orders.yaml --call get --rate 20000 --duration 600s --rounds 2 --seed 7": {Call: "get", Rate: 20_000, DurationS: 600, Rounds: 2},
+	} {
+		if got := loadCommand(request, "orders.yaml", 7); got != want {
+			t.Errorf("the command is %q, want %q", got, want)
+		}
+	}
+}

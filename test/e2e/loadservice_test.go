@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -28,11 +29,16 @@ import (
 func TestLoadOfAServiceFile(t *testing.T) {
 	t.Parallel()
 	page := filepath.Join(t.TempDir(), "load.html")
-	d, _ := runLoad(t, "--service", stranger(t), "--call", "hello", "--rate", "200", "--duration", "4s", "--rounds", "2", "--assert", "errors == 0", "--html", page)
+	file := stranger(t)
+	d, _ := runLoad(t, "--service", file, "--call", "hello", "--rate", "200", "--duration", "4s", "--rounds", "2", "--assert", "errors == 0", "--html", page)
 	arm := d.Arms[0]
 	if d.Experiment != "load" || len(d.Arms) != 1 || len(arm.Trials) != 2 || arm.Calls != 1600 || arm.Failed() > 0 {
 		t.Errorf("%s: %d arms, %d trials, %d calls, %v failed (%v), want one arm with 1,600 calls in two rounds",
 			d.Experiment, len(d.Arms), len(arm.Trials), arm.Calls, arm.Errors, arm.Samples)
+	}
+	// The command repeats the load, and no more: it writes no files and waits for no other run.
+	if want := fmt.Sprint(filepath.Base(file), " --call hello --rate 200 --duration 4s --rounds 2 --seed ", d.Seed); !strings.HasPrefix(d.Command, "rpclab load --service ") || !strings.HasSuffix(d.Command, want) {
+		t.Errorf("the command is %q, want rpclab load --service …/%s", d.Command, want)
 	}
 	if want := sayHello + ": open loop of 200 calls/s for 4s"; d.Question != want {
 		t.Errorf("the question is %q, want %q", d.Question, want)
@@ -66,6 +72,15 @@ func TestTheSummaryOfALoadOfAServiceFileIsThatOfALoad(t *testing.T) {
 		if !strings.Contains(s.stdout, want) {
 			t.Errorf("the summary lacks %q:\n%s%s", want, s.stdout, s.stderr)
 		}
+	}
+}
+
+// A load of a service that does not start has no figures.
+func TestALoadOfAServiceThatDoesNotStart(t *testing.T) {
+	t.Parallel()
+	s := rpclab(t, "load", "--service", stranger(t, "server\", \"--listen", "server\", \"--lisen"), "-n", "10")
+	if s.code != 3 || !strings.Contains(s.stdout, "The load was not measured.") || strings.Contains(s.stdout, "0 calls") || strings.Contains(s.stdout, "interrupted") {
+		t.Errorf("exit code %d, want 3 and no figures:\n%s%s", s.code, s.stdout, s.stderr)
 	}
 }
 
@@ -191,6 +206,11 @@ func TestInitOfAnOpenAPIDocument(t *testing.T) {
 	for _, want := range []string{"GET /api/v1/orders?customer=1 blue", "POST /api/v1/orders blue"} {
 		if _, ok := seen.Load(want); !ok {
 			t.Errorf("the server received no request %s", want)
+		}
+	}
+	for _, wrong := range []string{server.URL, "127.0.0.1"} {
+		if s := rpclab(t, "init", wrong, "--openapi", "../../internal/service/draft/testdata/shop.openapi.yaml"); s.code != 2 || !strings.Contains(s.stderr, "use HOST:PORT") {
+			t.Errorf("the address %s: exit code %d, %s", wrong, s.code, s.stderr)
 		}
 	}
 	refused := rpclab(t, "init", address, "--openapi", "none.yaml")

@@ -81,7 +81,7 @@ func TestTheRoutesOfAnUnknownServiceAreCompared(t *testing.T) {
 func TestPoliciesOfAServiceThatRpclabDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	d, _ := document(t, "policies", "--quick", "--service", stranger(t), "--arms", "round-robin,deadline,envoy-least-request", "--set", "load.open.duration=4s")
-	if len(d.FaultProxies) != 1 || d.FaultProxies[0].Service != "hello" || d.FaultProxies[0].Calls == 0 || d.FaultProxies[0].CPU <= 0 {
+	if len(d.FaultProxies) != 1 || d.FaultProxies[0].Service != "hello" || d.FaultProxies[0].Calls == 0 || d.FaultProxies[0].CPU == nil || *d.FaultProxies[0].CPU <= 0 {
 		t.Errorf("the costs of the fault proxy are %+v, want those of hello", d.FaultProxies)
 	}
 	if len(d.Events) != len(d.Arms) {

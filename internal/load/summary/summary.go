@@ -25,6 +25,12 @@ func Terminal(w io.Writer, document result.Document) error {
 	}
 	arm := document.Arms[0]
 	head(out, document, arm)
+	if !measured(arm) {
+		paragraph(out, "The load was not measured.")
+		warnings(out, document)
+		return out.Flush()
+	}
+	total(out, document, arm)
 	if err := histogram(out, arm.Answers()); err != nil {
 		return err
 	}
@@ -36,12 +42,22 @@ func Terminal(w io.Writer, document result.Document) error {
 	failures(out, arm.Measures)
 	backends(out, arm.Backends)
 	generator(out, arm)
+	warnings(out, document)
+	return out.Flush()
+}
+
+// measured reports whether a round was measured. A server that does not start, for example, gives none.
+func measured(arm result.Arm) bool {
+	return arm.Calls+arm.Dropped > 0 || slices.ContainsFunc(arm.Trials, func(t result.Trial) bool { return t.Failed == "" })
+}
+
+// warnings prints the warnings that the head does not have.
+func warnings(out io.Writer, document result.Document) {
 	for _, warning := range document.Warnings {
 		if !ofMachine(document, warning) {
 			paragraph(out, warning+".")
 		}
 	}
-	return out.Flush()
 }
 
 // ofMachine reports whether a warning is about the machine. Then the head has it.
@@ -60,6 +76,10 @@ func head(out io.Writer, document result.Document, arm result.Arm) {
 	if len(arm.Trials) > 0 && arm.Trials[0].WarmUp != nil && arm.Trials[0].WarmUp.Steady {
 		paragraph(out, fmt.Sprintf("Rate and latency were steady after %.1f s of warm-up.", arm.Trials[0].WarmUp.TookMS/1e3))
 	}
+}
+
+// total prints how many calls were made.
+func total(out io.Writer, document result.Document, arm result.Arm) {
 	if document.Partial && document.Rounds > 1 {
 		paragraph(out, fmt.Sprintf("Partial: the load was interrupted in round %d of %d.", len(arm.Trials), document.Rounds))
 	} else if document.Partial {

@@ -102,6 +102,15 @@ func TestSummaryOfStreams(t *testing.T) {
 	testkit.Golden(t, "streams.txt", summaryText(t, document))
 }
 
+// Without a measurement there are no figures: not 0 calls, and not 0 µs of CPU time.
+func TestSummaryOfALoadThatWasNotMeasured(t *testing.T) {
+	document := stalled()
+	document.Partial, document.Rounds = true, 1
+	document.Arms[0].Measures = result.Measures{}
+	document.Warnings = []string{"orders, round 1 gave no measurement: the caller: warm-up: none of 30 calls was answered"}
+	testkit.Golden(t, "unmeasured.txt", summaryText(t, document))
+}
+
 func TestSummaryWithoutAnsweredCalls(t *testing.T) {
 	document := stalled()
 	document.Arms[0].Measures = result.Measures{

@@ -101,10 +101,11 @@ func (s Service) Write() ([]byte, error) {
 	}
 	calls.Content[0].HeadComment = "The first is called, unless --call names another."
 	add(root, "calls", calls)
-	for field, values := range map[string][]string{"proto": s.Proto, "import_paths": s.ImportPaths} {
-		if len(values) > 0 {
-			add(root, field, flow(values...))
-		}
+	if len(s.Proto) > 0 {
+		add(root, "proto", flow(s.Proto...))
+	}
+	if len(s.ImportPaths) > 0 {
+		add(root, "import_paths", flow(s.ImportPaths...))
 	}
 	if s.Protoset != "" {
 		add(root, "protoset", text(s.Protoset))

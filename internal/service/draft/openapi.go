@@ -2,6 +2,7 @@ package draft
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -40,6 +41,9 @@ func ReadOpenAPI(path string) (o OpenAPI, err error) {
 	document, err := openapi3.NewLoader().LoadFromData(text)
 	if err != nil {
 		return o, fmt.Errorf("%s is no OpenAPI document of version 3 that stands alone: %w", path, err)
+	}
+	if !strings.HasPrefix(document.OpenAPI, "3.") {
+		return o, fmt.Errorf("%s is no OpenAPI document of version 3: convert it first, for example with https://converter.swagger.io", path)
 	}
 	if document.Paths.Len() == 0 {
 		return o, fmt.Errorf("%s has no paths: rpclab reads OpenAPI documents of version 3", path)
@@ -90,7 +94,7 @@ func request(path, method string, of *openapi3.Operation, parameters openapi3.Pa
 		if p == nil {
 			continue
 		}
-		value := fmt.Sprint(parameterSample(p))
+		value := inText(parameterSample(p))
 		switch {
 		case p.In == openapi3.ParameterInPath:
 			path = strings.ReplaceAll(path, "{"+p.Name+"}", escaped(value, url.PathEscape))
@@ -110,6 +114,22 @@ func request(path, method string, of *openapi3.Operation, parameters openapi3.Pa
 		}
 	}
 	return r
+}
+
+// inText writes a sample value in a path, a query or a header: of a list its first element, as a list of one, and an
+// object as JSON.
+func inText(value any) string {
+	switch v := value.(type) {
+	case []any:
+		if len(v) == 0 {
+			return ""
+		}
+		return inText(v[0])
+	case map[string]any:
+		text, _ := json.Marshal(v) // which was JSON or YAML
+		return string(text)
+	}
+	return fmt.Sprint(value)
 }
 
 // escaped escapes a value, unless it is a template.

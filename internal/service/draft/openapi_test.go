@@ -29,9 +29,10 @@ func TestADraftOfAnOpenAPIDocumentIsAServiceFile(t *testing.T) {
 
 func TestErrorsOfOpenAPIDocuments(t *testing.T) {
 	for text, want := range map[string]string{
-		"{":                               "is no OpenAPI document of version 3",
-		"openapi: 3.0.0":                  "has no paths",
-		"swagger: '2.0'\npaths: {/x: {}}": "has no operations",
+		"{":                                      "is no OpenAPI document of version 3",
+		"openapi: 3.0.0":                         "has no paths",
+		"openapi: 3.0.0\npaths: {/x: {}}":        "has no operations",
+		"swagger: '2.0'\npaths: {/x: {get: {}}}": "is no OpenAPI document of version 3",
 		"openapi: 3.0.0\npaths: {/x: {get: {parameters: [{$ref: 'other.yaml#/a'}]}}}": "that stands alone",
 	} {
 		path := filepath.Join(t.TempDir(), "api.yaml")
@@ -41,5 +42,23 @@ func TestErrorsOfOpenAPIDocuments(t *testing.T) {
 		if _, err := draft.ReadOpenAPI(path); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
+	}
+}
+
+// A query has an element of a list, and no text of Go.
+func TestSamplesOfListsAndObjects(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "api.yaml")
+	text := `{openapi: 3.0.0, paths: {/x: {get: {parameters: [
+		{name: ids, in: query, required: true, schema: {type: array, items: {type: integer}}},
+		{name: X-Filter, in: header, required: true, example: {a: 1}}]}}}}`
+	if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, "\t", " ")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read, err := draft.ReadOpenAPI(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := read.Requests[0]; r.Path != "/x?ids=1" || len(r.Headers) != 1 || r.Headers[0][1] != `{"a":1}` {
+		t.Errorf("the request is %+v, want ids=1 and X-Filter as JSON", r)
 	}
 }
