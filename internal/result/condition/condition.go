@@ -76,6 +76,8 @@ func (c Condition) Check(m result.Measures) (failures []string) {
 			limit *= float64(due(m)) / 100
 		}
 		switch {
+		case known && due(m) == 0 && one.name != "calls": // 0 errors of 0 calls are no success
+			failures = append(failures, one.text+": nothing was measured")
 		case !known:
 			failures = append(failures, fmt.Sprintf("%s: there is no %s, since %s", one.text, one.name, one.metric.lack))
 		case got.Lower && !one.operator.holdsAbove(got.Value, limit):

@@ -175,3 +175,16 @@ func TestErrorCodesAreThoseOfGRPC(t *testing.T) {
 		}
 	}
 }
+
+// A gate on errors does not hold because no call was made.
+func TestNothingMeasuredMeetsNoAssertion(t *testing.T) {
+	for _, text := range []string{"errors == 0", "errors < 1%", "errors.INTERNAL == 0", "dropped == 0", "rate < 5"} {
+		a, err := condition.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := a.Check(result.Measures{}), text+": nothing was measured"; len(got) != 1 || got[0] != want {
+			t.Errorf("%s of no calls: %q, want %q", text, got, want)
+		}
+	}
+}

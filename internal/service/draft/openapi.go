@@ -43,7 +43,7 @@ func ReadOpenAPI(path string) (o OpenAPI, err error) {
 		return o, fmt.Errorf("%s is no OpenAPI document of version 3 that stands alone: %w", path, err)
 	}
 	if !strings.HasPrefix(document.OpenAPI, "3.") {
-		return o, fmt.Errorf("%s is no OpenAPI document of version 3: convert it first, for example with https://converter.swagger.io", path)
+		return o, fmt.Errorf("%s is no OpenAPI document of version 3: convert it to version 3", path)
 	}
 	if document.Paths.Len() == 0 {
 		return o, fmt.Errorf("%s has no paths: rpclab reads OpenAPI documents of version 3", path)
