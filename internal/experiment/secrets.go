@@ -10,7 +10,7 @@ import (
 // notShown replaces a value that results must not contain.
 const notShown = "(not shown)"
 
-// withoutSecrets returns the text of an experiment as results contain it: without the values of metadata and
+// withoutSecrets returns the text of an experiment as results contain it: without the values of metadata and env, and
 // without the paths of a client's certificate and key. Without such values the text is unchanged.
 func withoutSecrets(text []byte) string {
 	var root yaml.Node
