@@ -64,6 +64,7 @@ With --no-wait it starts at once, and the results of both say so.`,
   rpclab run ./mine.yaml --rounds 10 --json out.json --md out.md
   rpclab run churn --service orders.yaml
   rpclab run channels --service orders.yaml --mix get=80%,list=20%
+  rpclab run channels --service orders.yaml --flow login,get
   rpclab run channels --on kubernetes`,
 		Args: oneExperiment,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -81,6 +82,7 @@ With --no-wait it starts at once, and the results of both say so.`,
 	flags.StringVar(&f.service, "service", "", "`file` of your own service, which all arms call in place of rpclab's servers")
 	flags.StringVar(&f.Call, "call", "", "`name` of the call in the service file (default: the first)")
 	flags.StringToStringVar(&f.Mix, "mix", nil, "several calls of the service file with their `shares`, such as get=80%,list=20%, in place of one")
+	flags.StringSliceVar(&f.Flow, "flow", nil, "several `calls` of the service file in their order, such as login,get, in place of one")
 	flags.BoolVar(&f.AllowDisruption, "allow-disruption", false, "permit the events kill, roll and scale on the pods behind server.service of a service file")
 	flags.StringSliceVar(&f.Arms, "arms", nil, "run only these arms, comma-separated")
 	flags.StringArrayVar(&f.Set, "set", nil, "override a field, `path=value` (repeatable)")
@@ -182,11 +184,16 @@ func (f *runFlags) openService() error {
 			return fmt.Errorf("--call %s is a call of a service file: add --service FILE", f.Call)
 		case len(f.Mix) > 0:
 			return errors.New("--mix has calls of a service file: add --service FILE")
+		case len(f.Flow) > 0:
+			return errors.New("--flow has calls of a service file: add --service FILE")
 		}
 		return nil
 	}
-	if f.Call != "" && len(f.Mix) > 0 {
+	switch {
+	case f.Call != "" && len(f.Mix) > 0:
 		return errors.New("--call makes one call and --mix several: use one of them")
+	case len(f.Flow) > 0 && (f.Call != "" || len(f.Mix) > 0):
+		return errors.New("--flow makes its calls in their order, without --call and --mix: use one of them")
 	}
 	text, err := os.ReadFile(f.service)
 	if err != nil {

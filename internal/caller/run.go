@@ -20,6 +20,9 @@ type Outcome struct {
 	Backend string // identity of the backend that answered; "": none did
 	Code    string // [measure.OK] or an error
 	Message string // of the error
+	// Backends and Steps are of a flow, as in [measure.Call]. Steps end at times since the start of the flow.
+	Backends map[string]uint64
+	Steps    []measure.Step
 	// Wait is how long the client kept the call, on an open connection, before it sent the call.
 	Wait time.Duration
 }
@@ -43,11 +46,13 @@ func Run(ctx context.Context, plan pace.Pace, signal measure.StartSignal, late t
 	return runSync(ctx, plan, signal, late, makeCall, ended)
 }
 
-// RunNamed is [Run] for a load of several calls. name returns the name of call n.
+// RunNamed is [Run] for a load of several calls. name returns the name of call n, or of the first call of flow n.
 func RunNamed(ctx context.Context, plan pace.Pace, signal measure.StartSignal, late time.Duration, name func(n uint64) string, do CallFunc) (*measure.Recorder, time.Time) {
 	makeCall := func(ctx context.Context, n uint64) measure.Call {
 		call := do(ctx, n).call()
-		call.Name = name(n)
+		if call.Steps == nil {
+			call.Name = name(n)
+		}
 		return call
 	}
 	return (&generator{ctx: ctx, pace: plan, makeCall: makeCall, nameOf: name}).run(signal, late)
@@ -91,7 +96,7 @@ func RunAsync(ctx context.Context, plan pace.Pace, signal measure.StartSignal, l
 
 // call returns the outcome as a call whose Sent counts from when the client got it.
 func (o Outcome) call() measure.Call {
-	return measure.Call{Backend: o.Backend, Code: o.Code, Message: o.Message, Sent: o.Wait, Waited: o.Wait >= longWait}
+	return measure.Call{Backend: o.Backend, Backends: o.Backends, Steps: o.Steps, Code: o.Code, Message: o.Message, Sent: o.Wait, Waited: o.Wait >= longWait}
 }
 
 func runSync(ctx context.Context, plan pace.Pace, signal measure.StartSignal, late time.Duration, do func(context.Context, uint64) measure.Call, ended func(measure.Call)) (*measure.Recorder, time.Time) {
@@ -204,6 +209,9 @@ func (g *generator) record(key uint64, due, started time.Duration, call measure.
 		call.Done = max(call.Done, call.Sent)
 	} else {
 		call.Sent, call.Done = started+call.Sent, done
+	}
+	for i := range call.Steps {
+		call.Steps[i].Done += started
 	}
 	g.shards.Record(key, call)
 	if g.ended != nil {

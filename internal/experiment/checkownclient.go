@@ -25,8 +25,10 @@ func (d *document) checkOwnClient(config Config, n *node, wrong *problems) {
 	if slices.Contains(words.GoOnlyRoutes, config.Route) {
 		wrong.add(n.get("route").at, "only rpclab's callers in Go support the route %s: use direct, headless, or a route with a proxy", config.Route)
 	}
-	if config.Workload.Mix != nil {
-		wrong.add(n.get("workload").get("mix").at, "caller.command makes one kind of calls: set workload.call to its name in place of mix")
+	for _, field := range []string{"mix", "flow"} {
+		if several := n.get("workload").get(field); several != nil {
+			wrong.add(several.at, "caller.command makes one kind of calls: set workload.call to its name in place of %s", field)
+		}
 	}
 	if config.Service != "" && d.protocolOf(config.Service, config.Workload.Call) != grpc && !slices.Contains(words.TCPRoutes, config.Route) {
 		wrong.add(n.get("route").at, "route %s supports only gRPC: use the route %s", config.Route, joinOr(words.TCPRoutes))

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"cmp"
 	"maps"
 	"regexp"
 	"slices"
@@ -63,6 +64,7 @@ func checkService(s Service, n *node, wrong *problems) {
 		case c.Method != "" && !strings.Contains(strings.Trim(c.Method, "/"), "/"):
 			wrong.add(at("method"), "call %s: %q is not a method: use the form package.Service/Method", c.Name, c.Method)
 		}
+		checkFrom(c, at("from"), wrong)
 	}
 }
 
@@ -125,9 +127,9 @@ func (d *document) checkArmService(e *Experiment, c Config, n *node, wrong *prob
 				wrong.add(d.root.get("events").values[i].get("roll_to").at, "roll_to is of a service: set service, or use roll: true")
 			}
 		}
-		for field, set := range map[string]bool{"call": c.Workload.Call != "", "mix": c.Workload.Mix != nil} {
+		for field, set := range map[string]bool{"call": c.Workload.Call != "", "mix": c.Workload.Mix != nil, "flow": c.Workload.Flow != nil} {
 			if set {
-				wrong.add(place("workload", field), "workload.%s names %s of a service: set service too", field, map[string]string{"call": "a call", "mix": "calls"}[field])
+				wrong.add(place("workload", field), "workload.%s names %s of a service: set service too", field, cmp.Or(map[string]string{"call": "a call"}[field], "calls"))
 			}
 		}
 		return
@@ -141,7 +143,7 @@ func (d *document) checkArmService(e *Experiment, c Config, n *node, wrong *prob
 		wrong.add(place("service"), "no service %q in services%s", c.Service, suggest.DidYouMean(c.Service, names))
 		return
 	}
-	if c.Workload.Call == "" && c.Workload.Mix == nil {
+	if c.Workload.Call == "" && c.Workload.Mix == nil && len(c.Workload.Flow) == 0 {
 		wrong.add(place("workload"), "the service %s has methods of its own: set workload to call: %s", c.Service, callNames(e.Services[i].ServiceBody)[0])
 		return
 	}
@@ -152,6 +154,7 @@ func (d *document) checkArmService(e *Experiment, c Config, n *node, wrong *prob
 	if c.Workload.Mix != nil {
 		c.Workload.Mix.check(c.Service, calls, func(call string) position { return place("workload", "mix", call) }, wrong)
 	}
+	d.checkArmFlow(c, e.Services[i], place, wrong)
 	d.checkProtocols(c, place("workload"), wrong)
 	if able := d.grammar.vocabulary.callersWith("service"); c.Caller.Command == nil && !slices.Contains(able, c.Caller.Kind) {
 		wrong.add(place("caller", "kind"), "the caller %s calls rpclab's own servers only: use the caller %s", c.Caller.Kind, joinOr(able))
@@ -217,6 +220,27 @@ func (d *document) checkVersion(e *Experiment, s Service, to string, at position
 	case s.Server.Image != "" && e.Services[i].Server.Image != "":
 	case s.Server.Command == nil || e.Services[i].Server.Command == nil:
 		wrong.add(at, "roll_to replaces what rpclab started by another version: set server.command, or server.image, of both %s and %s", s.Name, to)
+	}
+}
+
+// checkArmFlow checks the flow of an arm, and that calls without a flow take no values from others.
+func (d *document) checkArmFlow(c Config, s Service, place func(path ...string) position, wrong *problems) {
+	if len(c.Workload.Flow) == 0 {
+		for _, share := range c.Workload.Shares() {
+			if from := d.root.get("services").get(s.Name).get("calls").get(share.Call).get("from"); from != nil {
+				wrong.add(from.at, "call %s takes values from the answers of earlier calls, which only a flow has: set workload to flow: [OTHER, %s] (rpclab run --flow OTHER,%s), or remove from", share.Call, share.Call, share.Call)
+			}
+		}
+		return
+	}
+	checkFlow(c.Workload.Flow, s.Name, callNames(s.ServiceBody), func(int) position { return place("workload", "flow") }, wrong)
+	words, protocol := d.grammar.vocabulary, d.protocolOf(s.Name, c.Workload.Flow[0])
+	able := slices.DeleteFunc(words.callersWith("flow"), func(kind string) bool { return !slices.Contains(words.protocols(kind), protocol) })
+	if !slices.Contains(words.callersWith("flow"), c.Caller.Kind) {
+		wrong.add(place("caller", "kind"), "the caller %s does not read responses, which a flow needs: use the caller %s", c.Caller.Kind, joinOr(able))
+	}
+	if c.Caller.Hedge != nil {
+		wrong.add(place("caller", "hedge"), "hedge sends a call again, and a flow has several: remove one of them")
 	}
 }
 

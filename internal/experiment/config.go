@@ -32,6 +32,7 @@ type Workload struct {
 	Calculate *Calculate `yaml:"calculate" doc:"CalculatorService, with the same calculation in every call" alternative:"true"`
 	Call      string     `yaml:"call" doc:"a call of the arm's service, by its name" alternative:"true"`
 	Mix       Mix        `yaml:"mix" doc:"several calls of the arm's service, each with its share, such as {get: 80%, list: 20%}, or with its weight" alternative:"true"`
+	Flow      []string   `yaml:"flow" doc:"several calls of the arm's service in their order, such as [login, get]; what is due is all of them" alternative:"true"`
 }
 
 // Greet calls Greeter.
@@ -159,11 +160,14 @@ type CallShare struct {
 	Weight uint64 // among all calls of the workload
 }
 
-// Shares are the calls of a service that a workload makes, in the order of their names; none: the workload is one
-// of rpclab's own servers.
+// Shares are the calls of a service that a workload makes, in the order of a flow or of their names; none: the
+// workload is one of rpclab's own servers.
 func (w Workload) Shares() (all []CallShare) {
 	if w.Call != "" {
 		return []CallShare{{w.Call, 1}}
+	}
+	for _, name := range w.Flow {
+		all = append(all, CallShare{name, 1})
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.Mix)) {
 		weight, _, _ := parseShare(w.Mix[name]) // check reports errors

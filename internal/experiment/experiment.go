@@ -32,7 +32,7 @@ func Expand(file string, doc []byte, options Options, vocabulary Vocabulary) (Pl
 		}
 	}
 	if options.Service != nil {
-		if err := d.useService(*options.Service, Workload{Call: options.Call, Mix: options.Mix}, options.Arms); err != nil {
+		if err := d.useService(*options.Service, Workload{Call: options.Call, Mix: options.Mix, Flow: options.Flow}, options.Arms); err != nil {
 			return Plan{}, err
 		}
 	}

@@ -22,10 +22,12 @@ type Options struct {
 	// Pilot makes the loads of a --quick run still shorter: just enough to show the noise of the picked arms.
 	Pilot bool
 	// Service is what all arms call in place of rpclab's own servers; nil: as the document says. Call is
-	// the name of the call, and Mix the shares of several; both empty: the first of the service.
+	// the name of the call, Mix the shares of several, and Flow several in their order; all empty: the first
+	// of the service.
 	Service *ServiceDocument
 	Call    string
 	Mix     map[string]string
+	Flow    []string
 	// AllowDisruption permits the events kill, roll and scale on Services of Kubernetes that run already.
 	AllowDisruption bool
 	// Scale multiplies the load of the published study, which the scale block of the document
@@ -48,6 +50,9 @@ func (o Options) Command(experiment string) string {
 	}
 	if len(o.Mix) > 0 {
 		words = append(words, "--mix", Mix(o.Mix).String())
+	}
+	if len(o.Flow) > 0 {
+		words = append(words, "--flow", quoted(strings.Join(o.Flow, ",")))
 	}
 	if o.AllowDisruption {
 		words = append(words, "--allow-disruption")

@@ -56,7 +56,7 @@ func (d *document) useService(service ServiceDocument, workload Workload, picked
 	text := func(value string) *node { return &node{at: source, value: value, text: value} }
 	var wrong problems
 	names := callNames(read.ServiceBody)
-	if workload.Call == "" && len(workload.Mix) == 0 {
+	if len(workload.Shares()) == 0 {
 		workload.Call = names[0]
 	}
 	if workload.Call != "" && !slices.Contains(names, workload.Call) {
@@ -64,6 +64,9 @@ func (d *document) useService(service ServiceDocument, workload Workload, picked
 	}
 	if len(workload.Mix) > 0 {
 		workload.Mix.check(read.Name, names, func(string) position { return position{file: "--mix " + workload.Mix.String()} }, &wrong)
+	}
+	if len(workload.Flow) > 0 {
+		checkFlow(workload.Flow, read.Name, names, func(int) position { return position{file: "--flow " + strings.Join(workload.Flow, ",")} }, &wrong)
 	}
 	if err := wrong.err(); err != nil {
 		return err
@@ -89,15 +92,20 @@ func (d *document) useService(service ServiceDocument, workload Workload, picked
 		d.setEverywhere([]string{"caller", "kind"}, text("http"))
 	}
 	d.setEverywhere([]string{"service"}, text(read.Name))
-	if len(workload.Mix) == 0 {
-		d.setEverywhere([]string{"workload", "call"}, text(workload.Call))
-		return nil
+	field, value := "call", text(workload.Call)
+	switch {
+	case len(workload.Flow) > 0:
+		field, value = "flow", &node{at: source, kind: sequence}
+		for _, call := range workload.Flow {
+			value.values = append(value.values, text(call))
+		}
+	case len(workload.Mix) > 0:
+		field, value = "mix", &node{at: source, kind: mapping}
+		for _, share := range workload.Shares() {
+			value = value.with(share.Call, text(workload.Mix[share.Call]))
+		}
 	}
-	mix := &node{at: source, kind: mapping}
-	for _, share := range workload.Shares() {
-		mix = mix.with(share.Call, text(workload.Mix[share.Call]))
-	}
-	d.setEverywhere([]string{"workload", "mix"}, mix)
+	d.setEverywhere([]string{"workload", field}, value)
 	return nil
 }
 

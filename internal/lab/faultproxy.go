@@ -44,7 +44,7 @@ func (c *trialRunner) measureFaultProxy(ctx context.Context, t trial, servers cl
 // measureProxy makes the first call of a trial directly and through a proxy.
 func measureProxy(ctx context.Context, t trial, proxy cluster.FaultProxy, cost *result.FaultProxy) (err error) {
 	job := t.job
-	job.Calls, job.Hedge, job.Channels = job.Calls[:1], nil, caller.Channels{Mode: caller.Shared}
+	job.Calls, job.Flow, job.Hedge, job.Channels = job.Calls[:1], false, nil, caller.Channels{Mode: caller.Shared}
 	open := func(to netip.AddrPort) (caller.Session, error) {
 		session, err := t.library.Open(job, caller.Target{URI: "passthrough:///" + to.String(), Close: func() {}})
 		if err != nil {

@@ -68,7 +68,11 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 		}
 		nameBackends(shares, identity, len(calls) == 0, endpoints.stop())
 		ownNames = !namesEndpoints(shares, endpoints.stop())
-		switch unknown = !knowsBackends(shares); {
+		each := 1 // calls of which backends are counted
+		if l.trial.job.Flow {
+			each = len(calls)
+		}
+		switch unknown = !knowsBackends(shares, each); {
 		case unknown && len(calls) > 0:
 			measured.Unknown = unknownBackends(identity)
 		case unknown:

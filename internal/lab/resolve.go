@@ -131,6 +131,7 @@ func resolveTrial(planned experiment.Trial, services []experiment.Service, dir s
 		if t.job.Calls, err = serviceCalls(*s, c.Workload, t.job.Timeout); err != nil {
 			return t, fmt.Errorf("service %s: %w", s.Name, err)
 		}
+		t.job.Flow = c.Workload.Flow != nil
 	}
 	return t, nil
 }

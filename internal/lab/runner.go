@@ -12,6 +12,7 @@ import (
 	"rpclab/internal/route"
 	"rpclab/internal/route/settings"
 	"rpclab/internal/security"
+	"rpclab/internal/service"
 )
 
 // trialRunner measures trials. It keeps servers from one trial to the next if the experiment allows
@@ -126,6 +127,12 @@ func (c *trialRunner) describe(ctx context.Context, t trial, servers cluster.Dep
 		if err := c.described.complete(ctx, &t.job.Calls[i], servers); err != nil {
 			return err
 		}
+	}
+	if !t.job.Flow {
+		return nil
+	}
+	if err := service.CheckFlow(t.job.Calls); err != nil {
+		return fmt.Errorf("%w: %w", ErrService, err)
 	}
 	return nil
 }

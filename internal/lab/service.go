@@ -92,7 +92,10 @@ func serviceCalls(s experiment.Service, w experiment.Workload, timeout time.Dura
 		spec.Weight = share.Weight
 		all = append(all, *spec)
 	}
-	return all, nil
+	if w.Flow != nil {
+		err = service.CheckFlow(all)
+	}
+	return all, err
 }
 
 // serviceCall returns one call of a service, and checks it as far as it can be checked before a server runs.
@@ -103,7 +106,7 @@ func serviceCall(s experiment.Service, name string, timeout time.Duration) (*ser
 	}
 	c := s.Calls[i]
 	spec := &service.Spec{
-		Name: c.Name, Method: c.Method, HTTP: c.HTTP, Path: c.Path, Data: string(c.Data), Check: c.Check, Metadata: map[string][]string{}, Authority: s.Authority,
+		Name: c.Name, Method: c.Method, HTTP: c.HTTP, Path: c.Path, Data: string(c.Data), From: c.From, Check: c.Check, Metadata: map[string][]string{}, Authority: s.Authority,
 		Identity: service.Identity{Trailer: s.Identity.Trailer, Header: s.Identity.Header, Field: s.Identity.Field},
 	}
 	var err error
@@ -256,8 +259,8 @@ func namesEndpoints(shares []measure.Measurement, endpoints []cluster.Snapshot) 
 // mostUnnamed is the share of responses that may come without a name of their backend.
 const mostUnnamed = 0.01
 
-// knowsBackends reports whether the backends of nearly all answered calls are known.
-func knowsBackends(shares []measure.Measurement) bool {
+// knowsBackends reports whether the backends of nearly all answered calls, or of the calls of each flow, are known.
+func knowsBackends(shares []measure.Measurement, each int) bool {
 	answered, named := uint64(0), uint64(0)
 	for _, m := range shares {
 		answered += m.Calls
@@ -268,5 +271,5 @@ func knowsBackends(shares []measure.Measurement) bool {
 			named += n
 		}
 	}
-	return float64(named) >= (1-mostUnnamed)*float64(answered)
+	return float64(named) >= (1-mostUnnamed)*float64(answered)*float64(each)
 }

@@ -26,6 +26,14 @@ type Call struct {
 	Code     string // [OK] or an error
 	Message  string // of the error
 	Name     string // of the call, in a load of several calls; "": the load has one
+	Steps    []Step // the calls of a flow, which this is; nil: it is one call
+}
+
+// Step is one call of a flow. It begins when the one before it ends; the first is due with the flow.
+type Step struct {
+	Name string
+	Code string        // as in [Call]
+	Done time.Duration // since the start of the load
 }
 
 // Measurement is what one caller measured in one trial. Processes exchange it as JSON.

@@ -63,6 +63,7 @@ func (r *Recorder) Record(call Call) {
 	if call.Name != "" {
 		r.byName.get(call.Name).record(call.Done-call.Due, call.Code, call.Code == OK)
 	}
+	r.recordSteps(call)
 	r.calls++
 	r.last = max(r.last, call.Done)
 	if call.Waited {
@@ -99,6 +100,15 @@ func (r *Recorder) Record(call Call) {
 	}
 	for id, n := range call.Backends {
 		r.answered(call, id, n)
+	}
+}
+
+// recordSteps records the calls of a flow.
+func (r *Recorder) recordSteps(flow Call) {
+	due := flow.Due
+	for _, step := range flow.Steps {
+		r.byName.get(step.Name).record(step.Done-due, step.Code, step.Code == OK)
+		due = step.Done
 	}
 }
 
@@ -149,7 +159,7 @@ func (r *Recorder) RecordResponse(took time.Duration) {
 }
 
 // Drop records a call that was due but not sent, because too many calls were in flight. name is that of a
-// [Call].
+// [Call], or of the first call of a flow.
 func (r *Recorder) Drop(due time.Duration, name string) {
 	if name != "" {
 		r.byName.get(name).dropped++

@@ -23,11 +23,7 @@ type Check struct {
 
 // CompileCheck compiles a condition about a response of a type, which it calls answer.
 func CompileCheck(text string, of protoreflect.MessageDescriptor) (*Check, error) {
-	files := new(protoregistry.Files)
-	if err := registerAll(files, of.ParentFile()); err != nil {
-		return nil, err
-	}
-	env, err := cel.NewEnv(cel.TypeDescs(files), cel.Variable("answer", cel.ObjectType(string(of.FullName()))))
+	env, err := newEnv([]answer{{"answer", of}})
 	if err != nil {
 		return nil, err
 	}
@@ -45,6 +41,29 @@ func CompileHTTPCheck(text string) (*Check, error) {
 	return compileCheck(env, text)
 }
 
+// answer is a response in an expression.
+type answer struct {
+	name string
+	of   protoreflect.MessageDescriptor // nil: a value of JSON, or not known yet
+}
+
+// newEnv returns an environment of expressions about responses.
+func newEnv(answers []answer) (*cel.Env, error) {
+	files := new(protoregistry.Files)
+	var variables []cel.EnvOption
+	for _, a := range answers {
+		typ := cel.DynType
+		if a.of != nil {
+			if err := registerAll(files, a.of.ParentFile()); err != nil {
+				return nil, err
+			}
+			typ = cel.ObjectType(string(a.of.FullName()))
+		}
+		variables = append(variables, cel.Variable(a.name, typ))
+	}
+	return cel.NewEnv(append([]cel.EnvOption{cel.TypeDescs(files)}, variables...)...)
+}
+
 func compileCheck(env *cel.Env, text string) (*Check, error) {
 	compiled, issues := env.Compile(text)
 	if issues.Err() != nil {
@@ -58,10 +77,18 @@ func compileCheck(env *cel.Env, text string) (*Check, error) {
 		return nil, fmt.Errorf("%q: %w", text, err)
 	}
 	check := &Check{text: text, program: program}
-	for _, reference := range compiled.NativeRep().ReferenceMap() {
-		check.readsAnswer = check.readsAnswer || reference.Name == "answer"
-	}
+	check.readsAnswer = reads(compiled, "answer")
 	return check, nil
+}
+
+// reads reports whether an expression uses a variable.
+func reads(compiled *cel.Ast, variable string) bool {
+	for _, reference := range compiled.NativeRep().ReferenceMap() {
+		if reference.Name == variable {
+			return true
+		}
+	}
+	return false
 }
 
 // firstLine returns the first error of a compiler, without its position in <input>.

@@ -20,6 +20,7 @@ var flags = strings.NewReplacer(
 	"send the metadata that it requires with --metadata", "set the metadata that it requires in metadata of the service file",
 	"use --proto or --protoset", "set proto or protoset in the service file",
 	"set --import-path to", "set import_paths in the service file to",
+	"(a call has .Number and .Worker)", "(a call has .Number; from defines values of the calls before it in a flow)",
 )
 
 // fieldError is an error with another text.

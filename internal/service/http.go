@@ -2,10 +2,13 @@ package service
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"mime"
 	"net/http"
 	"strings"
@@ -32,15 +35,15 @@ func OpenHTTP(spec Spec) (*Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.path, err = data.Text("path of call "+spec.Name, []byte(spec.Path)); err != nil {
-		return nil, err
+	if r.path, err = data.Path("path of call "+spec.Name, []byte(spec.Path), spec.values()...); err != nil {
+		return nil, InFields(err)
 	}
 	typed := false
 	for key, all := range spec.Metadata {
 		for _, value := range all {
-			values, err := data.Text("metadata "+key, []byte(value))
+			values, err := data.Text("metadata "+key, []byte(value), spec.values()...)
 			if err != nil {
-				return nil, err
+				return nil, InFields(err)
 			}
 			r.headers = append(r.headers, template{key, values})
 		}
@@ -48,7 +51,7 @@ func OpenHTTP(spec Spec) (*Request, error) {
 	}
 	if spec.Data != "" {
 		if r.body, err = spec.bodies(); err != nil {
-			return nil, err
+			return nil, InFields(err)
 		}
 		if !typed {
 			json, _ := data.Text("", []byte("application/json")) // no template
@@ -73,17 +76,17 @@ func (s Spec) bodies() (*data.Messages, error) {
 		return nil, err
 	}
 	if s.File == "" {
-		return data.Text(name, text)
+		return data.Body(name, text, s.values()...)
 	}
-	return data.Bodies(name, text)
+	return data.Bodies(name, text, s.values()...)
 }
 
 // StartLoad continues the numbers of requests, as [Call.StartLoad] does.
 func (r *Request) StartLoad() { r.numbers.next() }
 
-// For returns request n to a base URL such as http://127.0.0.1:80.
-func (r *Request) For(ctx context.Context, base string, n uint64) (*http.Request, error) {
-	call := data.Call{Number: r.numbers.of(n)}
+// For returns request n to a base URL such as http://127.0.0.1:80. values are those of its [Flow]; nil: none.
+func (r *Request) For(ctx context.Context, base string, n uint64, values Values) (*http.Request, error) {
+	call := data.Call{Number: r.numbers.of(n), Values: values}
 	path, err := r.path.For(call)
 	if err != nil {
 		return nil, err
@@ -123,7 +126,7 @@ func (r *Request) Judge(status int, header http.Header, body []byte, address str
 	var answer any
 	var invalid error
 	if r.check != nil && r.check.readsAnswer || r.spec.Identity.Field != "" {
-		answer, invalid = parsed(body, header.Get("Content-Type"))
+		answer, invalid = Answer(body, header)
 	}
 	if r.spec.Identity.Field != "" {
 		backend = textAt(answer, r.spec.Identity.Field)
@@ -153,8 +156,10 @@ func (r *Request) Judge(status int, header http.Header, body []byte, address str
 	return backend, "", ""
 }
 
-// parsed returns a body as what its content type says: a value of JSON, which is null if there is no body, or text.
-func parsed(body []byte, contentType string) (any, error) {
+// Answer returns the body of a response as what its content type says: a value of JSON, which is null if there is no
+// body, or text.
+func Answer(body []byte, header http.Header) (any, error) {
+	contentType := header.Get("Content-Type")
 	kind, _, _ := mime.ParseMediaType(contentType)
 	if kind != "application/json" && !strings.HasSuffix(kind, "+json") {
 		return string(body), nil
@@ -163,11 +168,42 @@ func parsed(body []byte, contentType string) (any, error) {
 		return nil, nil
 	}
 	var value any
-	if err := json.Unmarshal(body, &value); err != nil {
-		return nil, fmt.Errorf("the body is not JSON, but its content type is %s: %w", contentType, err)
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	err := decoder.Decode(&value)
+	if err == nil {
+		if _, err = decoder.Token(); errors.Is(err, io.EOF) {
+			return withNumbers(value), nil
+		}
+		err = cmp.Or(err, errors.New("there is text after the value"))
 	}
-	return value, nil
+	return nil, fmt.Errorf("the body is not JSON, but its content type is %s: %w", contentType, err)
 }
+
+// withNumbers returns a value of JSON with its numbers as CEL has them: as float64, or as [json.Number] if that is an
+// integer which float64 cannot hold.
+func withNumbers(value any) any {
+	switch v := value.(type) {
+	case json.Number:
+		number, err := v.Float64()
+		if _, notInteger := v.Int64(); err != nil || notInteger == nil && math.Abs(number) >= maxExact {
+			return v
+		}
+		return number
+	case []any:
+		for i := range v {
+			v[i] = withNumbers(v[i])
+		}
+	case map[string]any:
+		for name := range v {
+			v[name] = withNumbers(v[name])
+		}
+	}
+	return value
+}
+
+// maxExact is the integer below which float64 holds every integer.
+const maxExact = 1 << 53
 
 // textAt returns the field of a JSON value at a path such as server.name; empty: it has none.
 func textAt(value any, path string) string {

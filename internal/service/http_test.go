@@ -16,7 +16,7 @@ func TestHTTPRequestsAreMadeFromTemplates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request, err := call.For(t.Context(), "http://127.0.0.1:80", 7)
+	request, err := call.For(t.Context(), "http://127.0.0.1:80", 7, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,15 +23,16 @@ type template struct {
 	values *data.Messages
 }
 
-func newCallMetadata(pairs map[string][]string) (m callMetadata, err error) {
+// newCallMetadata returns metadata whose templates can use values of these names.
+func newCallMetadata(pairs map[string][]string, values []string) (m callMetadata, err error) {
 	m.fixed = metadata.MD{}
-	for key, values := range pairs {
+	for key, texts := range pairs {
 		key = strings.ToLower(key)
 		if IsReserved(key) {
 			return m, fmt.Errorf("metadata %s: gRPC sets this header itself: leave it out (authority sets :authority)", key)
 		}
-		for _, value := range values {
-			if err := m.add(key, value); err != nil {
+		for _, text := range texts {
+			if err := m.add(key, text, values); err != nil {
 				return m, err
 			}
 		}
@@ -39,12 +40,12 @@ func newCallMetadata(pairs map[string][]string) (m callMetadata, err error) {
 	return m, nil
 }
 
-func (m *callMetadata) add(key, value string) error {
+func (m *callMetadata) add(key, value string, names []string) error {
 	if err := checkTemplate("metadata "+key, value); err != nil {
 		return err
 	}
 	if strings.Contains(value, "{{") {
-		values, err := data.Text("metadata "+key, []byte(value))
+		values, err := data.Text("metadata "+key, []byte(value), names...)
 		m.varying = append(m.varying, template{key, values})
 		return err
 	}
@@ -56,12 +57,12 @@ func (m *callMetadata) add(key, value string) error {
 	return nil
 }
 
-// of returns the metadata of the call with a number.
-func (m callMetadata) of(number func() uint64) (metadata.MD, error) {
+// of returns the metadata of a call.
+func (m callMetadata) of(call data.Call) (metadata.MD, error) {
 	if len(m.varying) == 0 {
 		return m.fixed, nil
 	}
-	all, call := m.fixed.Copy(), data.Call{Number: number()}
+	all := m.fixed.Copy()
 	for _, one := range m.varying {
 		value, err := one.values.For(call)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -47,6 +48,8 @@ type Spec struct {
 	Identity  Identity            `json:"identity"`
 	Stream    stream.Options      `json:"stream"`           // of a streaming method
 	Weight    uint64              `json:"weight,omitempty"` // of the call in a [Mix]; 0: 1
+	// From are the values that the call takes from the answers before it in a [Flow], in CEL by their names.
+	From map[string]string `json:"from,omitempty"`
 }
 
 // Identity says where a response names the backend that sent it. The zero value is its address.
@@ -59,14 +62,22 @@ type Identity struct {
 // IsAddress reports whether a backend is named by its address.
 func (i Identity) IsAddress() bool { return i == Identity{} }
 
-// FirstMetadata returns the metadata of the first call, for a request before it.
+// FirstMetadata returns the metadata of the first call, for a request before it. It leaves out metadata with values
+// of earlier answers, which are not known then.
 func (s Spec) FirstMetadata() (metadata.MD, error) {
-	m, err := newCallMetadata(s.Metadata)
+	m, err := newCallMetadata(s.Metadata, s.values())
 	if err != nil {
 		return nil, err
 	}
-	return m.of(func() uint64 { return 0 })
+	m.varying = slices.DeleteFunc(m.varying, func(one template) bool {
+		_, err := one.values.For(data.Call{})
+		return err != nil && len(s.From) > 0
+	})
+	return m.of(data.Call{})
 }
+
+// values are the names of the values that templates can use.
+func (s Spec) values() []string { return slices.Sorted(maps.Keys(s.From)) }
 
 // TLSConfig returns the configuration of connections for calls of a service, which verify the host of the authority
 // if there is no other name; nil for clear text.
@@ -111,6 +122,9 @@ type Call struct {
 	field    []protoreflect.FieldDescriptor
 }
 
+// Values are what a call takes from the answers before it in a [Flow], by their names in templates.
+type Values map[string]string
+
 // Open finds the method of a call and checks its message, its metadata and its condition.
 func Open(ctx context.Context, spec Spec, source method.Source) (*Call, error) {
 	found, err := method.Find(ctx, source, spec.Method)
@@ -125,8 +139,8 @@ func Open(ctx context.Context, spec Spec, source method.Source) (*Call, error) {
 	if err := errors.Join(err, checkTemplate(name, string(text))); err != nil {
 		return nil, err
 	}
-	if c.messages, err = data.JSON(name, text, found.Input()); err != nil {
-		return nil, err
+	if c.messages, err = data.JSON(name, text, found.Input(), spec.values()...); err != nil {
+		return nil, InFields(err)
 	}
 	if spec.Check != "" {
 		if c.check, err = CompileCheck(spec.Check, found.Output()); err != nil {
@@ -136,13 +150,13 @@ func Open(ctx context.Context, spec Spec, source method.Source) (*Call, error) {
 	if c.field, err = fieldPath(found.Output(), spec.Identity.Field); err != nil {
 		return nil, err
 	}
-	c.metadata, err = newCallMetadata(spec.Metadata)
-	return c, err
+	c.metadata, err = newCallMetadata(spec.Metadata, spec.values())
+	return c, InFields(err)
 }
 
-// Message returns the request of call n, which must not be modified.
-func (c *Call) Message(n uint64) ([]byte, error) {
-	return c.messages.For(data.Call{Number: c.numbers.of(n)})
+// Message returns the request of call n, which must not be modified. values are those of its [Flow]; nil: none.
+func (c *Call) Message(n uint64, values Values) ([]byte, error) {
+	return c.messages.For(data.Call{Number: c.numbers.of(n), Values: values})
 }
 
 // StartLoad continues the numbers of calls, which each load counts from 0: messages of a file follow those of
@@ -174,9 +188,12 @@ func (c *Call) Identity() Identity { return c.spec.Identity }
 // VariesMetadata reports whether calls have different metadata.
 func (c *Call) VariesMetadata() bool { return len(c.metadata.varying) > 0 }
 
-// Metadata returns the metadata of call n.
-func (c *Call) Metadata(n uint64) (metadata.MD, error) {
-	return c.metadata.of(func() uint64 { return c.numbers.of(n) })
+// Metadata returns the metadata of call n. values are as in [Call.Message].
+func (c *Call) Metadata(n uint64, values Values) (metadata.MD, error) {
+	if !c.VariesMetadata() {
+		return c.metadata.fixed, nil
+	}
+	return c.metadata.of(data.Call{Number: c.numbers.of(n), Values: values})
 }
 
 // CheckError is the error of a response that does not meet the call's check.
@@ -194,8 +211,8 @@ func (c *Call) Judge(response []byte) (backend string, err error) {
 	if c.check == nil && c.field == nil {
 		return "", nil
 	}
-	message := dynamicpb.NewMessage(c.output)
-	if err := (proto.UnmarshalOptions{AllowPartial: true}).Unmarshal(response, message); err != nil {
+	message, err := c.Answer(response)
+	if err != nil {
 		return "", err
 	}
 	if c.field != nil {
@@ -207,6 +224,12 @@ func (c *Call) Judge(response []byte) (backend string, err error) {
 		}
 	}
 	return backend, nil
+}
+
+// Answer decodes a response for the [Answers] of a flow.
+func (c *Call) Answer(response []byte) (*dynamicpb.Message, error) {
+	message := dynamicpb.NewMessage(c.output)
+	return message, proto.UnmarshalOptions{AllowPartial: true}.Unmarshal(response, message)
 }
 
 // fieldPath finds a field such as server.name; nil for an empty path.

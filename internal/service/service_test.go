@@ -1,6 +1,7 @@
 package service_test
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 	"testing"
@@ -29,7 +30,7 @@ func open(t *testing.T, spec service.Spec) (*service.Call, error) {
 	if source, err = method.FromDescriptors(spec.Protos); err != nil {
 		t.Fatal(err)
 	}
-	spec.Name, spec.Method = "hello", "rpclab.v1.Greeter/SayHello"
+	spec.Name, spec.Method = cmp.Or(spec.Name, "hello"), "rpclab.v1.Greeter/SayHello"
 	return service.Open(t.Context(), spec, source)
 }
 
@@ -46,7 +47,7 @@ func TestCallsSendTheRowsOfAFileInTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n, want := range []string{"a", "b", "a"} {
-		message, err := call.Message(uint64(n))
+		message, err := call.Message(uint64(n), nil)
 		var got rpclabv1.HelloRequest
 		if err := errors.Join(err, proto.Unmarshal(message, &got)); err != nil || got.Name != want {
 			t.Errorf("call %d sends %q, %v; want %q", n, got.Name, err, want)
@@ -139,7 +140,7 @@ func TestMetadataCanBeTemplates(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n, want := range []string{"0", "1"} {
-		md, err := call.Metadata(uint64(n))
+		md, err := call.Metadata(uint64(n), nil)
 		if err != nil || md.Get("tenant")[0] != "a" || md.Get("number")[0] != want {
 			t.Errorf("metadata of call %d: %v, %v; want tenant a and number %s", n, md, err, want)
 		}
@@ -156,7 +157,7 @@ func TestNumbersContinueInTheNextLoad(t *testing.T) {
 	for range 2 {
 		call.StartLoad()
 		for n := range uint64(2) {
-			encoded, err := call.Message(n)
+			encoded, err := call.Message(n, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -164,7 +165,7 @@ func TestNumbersContinueInTheNextLoad(t *testing.T) {
 			if err := proto.Unmarshal(encoded, request); err != nil {
 				t.Fatal(err)
 			}
-			md, err := call.Metadata(n)
+			md, err := call.Metadata(n, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -80,9 +80,10 @@ func serviceOptions(spec service.Spec, target caller.Target) ([]grpc.DialOption,
 	return options, nil
 }
 
-// serviceCalls makes the calls of a service: one, or a mix.
+// serviceCalls makes the calls of a service: one, a mix, or a flow.
 type serviceCalls struct {
 	mix   service.Mix
+	flow  *service.Flow // nil: there is none
 	calls []*serviceCall
 	names []string
 }
@@ -99,7 +100,16 @@ func openServiceCalls(job caller.Job, target caller.Target) (*serviceCalls, erro
 		}
 		all.calls, all.names = append(all.calls, &serviceCall{Call: call, timeout: job.Timeout}), append(all.names, spec.Name)
 	}
-	return all, nil
+	if !job.Flow {
+		return all, nil
+	}
+	var prepared []*service.Call
+	for _, call := range all.calls {
+		prepared = append(prepared, call.Call)
+	}
+	var err error
+	all.flow, err = service.NewFlow(prepared)
+	return all, err
 }
 
 // run makes the calls of a load.
@@ -111,6 +121,9 @@ func (s *serviceCalls) run(ctx context.Context, plan pace.Pace, signal measure.S
 		return caller.Run(ctx, plan, signal, late, do, nil)
 	}
 	return caller.RunNamed(ctx, plan, signal, late, func(n uint64) string {
+		if s.flow != nil {
+			return s.names[0]
+		}
 		i, _ := s.mix.Of(n)
 		return s.names[i]
 	}, do)
@@ -125,10 +138,28 @@ func (s *serviceCalls) end(load *measure.Recorder) {
 	}
 }
 
-// invoke makes call n of a load.
+// invoke makes call n of a load, or flow n.
 func (s *serviceCalls) invoke(ctx context.Context, channel *grpc.ClientConn, n uint64) caller.Outcome {
-	i, number := s.mix.Of(n)
-	return s.calls[i].invoke(ctx, channel, number)
+	if s.flow == nil {
+		i, number := s.mix.Of(n)
+		return s.calls[i].invoke(ctx, channel, number, nil, nil)
+	}
+	answers := service.Answers{}
+	return caller.Follow(s.names, func(i int) caller.Outcome {
+		values, err := s.flow.Values(i, answers)
+		if err != nil {
+			return caller.Outcome{Code: "INTERNAL", Message: err.Error()}
+		}
+		var keep func([]byte) error
+		if s.flow.IsRead(i) {
+			keep = func(response []byte) error {
+				answer, err := s.calls[i].Answer(response)
+				s.flow.Add(answers, i, answer)
+				return err
+			}
+		}
+		return s.calls[i].invoke(ctx, channel, n, values, keep)
+	})
 }
 
 // serviceCall makes one of the calls of a service.
@@ -146,13 +177,14 @@ func (s *serviceCall) begin() {
 	}
 }
 
-// invoke makes call n, which is a whole stream if the method is streaming.
-func (s *serviceCall) invoke(ctx context.Context, channel *grpc.ClientConn, n uint64) caller.Outcome {
-	request, err := s.Message(n)
+// invoke makes call n, which is a whole stream if the method is streaming, with the values of its flow. keep, if not
+// nil, gets each right response.
+func (s *serviceCall) invoke(ctx context.Context, channel *grpc.ClientConn, n uint64, values service.Values, keep func([]byte) error) caller.Outcome {
+	request, err := s.Message(n, values)
 	if err != nil {
 		return caller.Outcome{Code: "INTERNAL", Message: "make the request: " + err.Error()}
 	}
-	md, err := s.Metadata(n)
+	md, err := s.Metadata(n, values)
 	if err != nil {
 		return caller.Outcome{Code: "INTERNAL", Message: "make the metadata: " + err.Error()}
 	}
@@ -161,6 +193,9 @@ func (s *serviceCall) invoke(ctx context.Context, channel *grpc.ClientConn, n ui
 	judge := func(response []byte) error {
 		backend, err := s.Judge(response)
 		named = cmp.Or(named, backend)
+		if err == nil && keep != nil {
+			err = keep(response)
+		}
 		return err
 	}
 	var from Answered

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"net/http/httptrace"
 	"strings"
 	"time"
@@ -21,6 +22,8 @@ const maxBody = 4 << 20
 type serviceSession struct {
 	gatewaySession
 	mix      service.Mix
+	flow     *service.Flow // nil: there is none
+	names    []string
 	requests []*service.Request
 }
 
@@ -35,10 +38,15 @@ func openService(base gatewaySession) (*serviceSession, error) {
 		if err != nil {
 			return nil, err
 		}
-		opened.requests = append(opened.requests, request)
+		opened.requests, opened.names = append(opened.requests, request), append(opened.names, spec.Name)
+	}
+	var err error
+	if base.job.Flow {
+		if opened.flow, err = service.NewHTTPFlow(calls); err != nil {
+			return nil, err
+		}
 	}
 	base.url = strings.TrimSuffix(base.url, "/")
-	var err error
 	if base.client.TLSClientConfig, err = calls[0].TLSConfig(); err != nil {
 		return nil, err
 	}
@@ -58,22 +66,48 @@ func (s *serviceSession) Run(ctx context.Context, plan pace.Pace, signal measure
 		return recorder, start, nil
 	}
 	recorder, start := caller.RunNamed(ctx, plan, signal, s.job.Late, func(n uint64) string {
+		if s.flow != nil {
+			return s.names[0]
+		}
 		i, _ := s.mix.Of(n)
-		return s.job.Calls[i].Name
+		return s.names[i]
 	}, s.call)
 	return recorder, start, nil
 }
 
-func (s *serviceSession) call(ctx context.Context, n uint64) (o caller.Outcome) {
-	i, number := s.mix.Of(n)
-	called := s.requests[i]
+// call makes call n of a load, or flow n.
+func (s *serviceSession) call(ctx context.Context, n uint64) caller.Outcome {
 	ctx, cancel := context.WithTimeout(ctx, s.job.Timeout)
 	defer cancel()
+	if s.flow == nil {
+		i, number := s.mix.Of(n)
+		return s.request(ctx, s.requests[i], number, nil, nil)
+	}
+	answers := service.Answers{}
+	return caller.Follow(s.names, func(i int) caller.Outcome {
+		values, err := s.flow.Values(i, answers)
+		if err != nil {
+			return caller.Outcome{Code: "INTERNAL", Message: err.Error()}
+		}
+		var keep func([]byte, http.Header) error
+		if s.flow.IsRead(i) {
+			keep = func(body []byte, header http.Header) error {
+				answer, err := service.Answer(body, header)
+				s.flow.Add(answers, i, answer)
+				return err
+			}
+		}
+		return s.request(ctx, s.requests[i], n, values, keep)
+	})
+}
+
+// request makes request n of a kind with the values of its flow. keep, if not nil, gets the right response.
+func (s *serviceSession) request(ctx context.Context, called *service.Request, n uint64, values service.Values, keep func([]byte, http.Header) error) (o caller.Outcome) {
 	address := ""
 	if s.job.Calls[0].Identity.IsAddress() {
 		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) { address = got.Conn.RemoteAddr().String() }})
 	}
-	request, err := called.For(ctx, s.url, number)
+	request, err := called.For(ctx, s.url, n, values)
 	if err != nil {
 		return caller.Outcome{Code: "INTERNAL", Message: "make the request: " + err.Error()}
 	}
@@ -90,8 +124,14 @@ func (s *serviceSession) call(ctx context.Context, n uint64) (o caller.Outcome) 
 		return caller.Outcome{Code: "RESOURCE_EXHAUSTED", Message: fmt.Sprintf("the body has more than %d bytes", maxBody)}
 	}
 	o.Backend, o.Code, o.Message = called.Judge(answer.StatusCode, answer.Header, body, address)
-	if o.Code == "" {
-		o.Code = measure.OK
+	if o.Code != "" {
+		return o
+	}
+	o.Code = measure.OK
+	if keep != nil {
+		if err := keep(body, answer.Header); err != nil {
+			return caller.Outcome{Backend: o.Backend, Code: "DATA_LOSS", Message: err.Error()}
+		}
 	}
 	return o
 }

@@ -87,17 +87,17 @@ func serviceCall(prepared *service.Call) (call engine.Call, err error) {
 	fixed := false
 	if call.Message, fixed = prepared.Constant(); !fixed {
 		call.AppendMessage = func(n uint64, _ int, to []byte) ([]byte, error) {
-			message, err := prepared.Message(n)
+			message, err := prepared.Message(n, nil)
 			return append(to, message...), err
 		}
 	}
-	md, err := prepared.Metadata(0)
+	md, err := prepared.Metadata(0, nil)
 	if err != nil {
 		return call, err
 	}
 	if prepared.VariesMetadata() {
 		call.AppendMetadata = func(n uint64, _ int, to []h2.Field) ([]h2.Field, error) {
-			md, err := prepared.Metadata(n)
+			md, err := prepared.Metadata(n, nil)
 			return h2.AppendMetadata(to, md), err
 		}
 	} else {

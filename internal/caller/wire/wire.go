@@ -63,6 +63,9 @@ func prepare(job caller.Job, target caller.Target) (call engine.Call, config eng
 	if config, err = channelsOf(job); err != nil {
 		return call, config, nil, err
 	}
+	if job.Flow {
+		return call, config, nil, errors.New("the caller wire does not read responses, which a flow needs: set caller.kind to grpc-go")
+	}
 	if len(job.Calls) > 0 {
 		config.AddressIsBackend = job.Calls[0].Identity.IsAddress()
 		if config.TLS, err = job.Calls[0].TLSConfig(); err != nil {

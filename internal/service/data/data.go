@@ -4,10 +4,13 @@ package data
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
+	"regexp"
 	"strings"
 	"text/template"
 
@@ -21,12 +24,16 @@ import (
 type Call struct {
 	Number uint64 // of the call, from 0
 	Worker int    // unique among the calls in flight, from 0
+	// Values are fields too, in messages that were parsed with their names.
+	Values map[string]string
 }
 
 // Messages are the messages of a load. They are safe for concurrent use.
 type Messages struct {
 	messages  []message
 	templated bool
+	values    []string            // that templates can use
+	escape    func(string) string // makes a value part of the message; nil: it is one as it is
 }
 
 // message is fixed bytes or a template.
@@ -56,17 +63,42 @@ func (m *Messages) For(call Call) ([]byte, error) {
 	if chosen.template == nil {
 		return chosen.fixed, nil
 	}
-	var text bytes.Buffer
-	err := chosen.template.Execute(&text, call)
+	text, err := m.execute(chosen, call)
 	if err != nil {
-		return nil, cleanError(err)
+		return nil, err
 	}
-	message, err := chosen.encode(text.Bytes())
+	message, err := chosen.encode(text)
 	if err != nil {
 		return nil, cleanError(err)
 	}
 	return message, nil
 }
+
+// execute returns the text of a message that is a template.
+func (m *Messages) execute(chosen *message, call Call) ([]byte, error) {
+	var text bytes.Buffer
+	if len(m.values) == 0 {
+		if err := chosen.template.Execute(&text, call); err != nil {
+			return nil, cleanError(err)
+		}
+		return text.Bytes(), nil
+	}
+	fields := map[string]any{"Number": call.Number}
+	for name, value := range call.Values {
+		if m.escape != nil {
+			value = m.escape(value)
+		}
+		fields[name] = value
+	}
+	if err := chosen.template.Execute(&text, fields); err != nil {
+		known := "the call has .Number, and ." + strings.Join(m.values, ", .") + " by its from"
+		return nil, errors.New(noEntry.ReplaceAllLiteralString(cleanError(err).Error(), known))
+	}
+	return text.Bytes(), nil
+}
+
+// noEntry matches the error of a template that uses an unknown value.
+var noEntry = regexp.MustCompile(`map has no entry for key ".*"`)
 
 // Read returns the argument of -d: the text itself, @FILE, or @- for standard input.
 func Read(argument string, stdin io.Reader) (text []byte, name string, err error) {
@@ -86,8 +118,8 @@ func Read(argument string, stdin io.Reader) (text []byte, name string, err error
 }
 
 // JSON parses messages of a type: one JSON object, an array, or several objects (NDJSON). Each
-// may be a template. name is the source of the text in errors.
-func JSON(name string, text []byte, of protoreflect.MessageDescriptor) (*Messages, error) {
+// may be a template, which can use values of these names. name is the source of the text in errors.
+func JSON(name string, text []byte, of protoreflect.MessageDescriptor, values ...string) (*Messages, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		text = []byte("{}")
 	}
@@ -102,7 +134,7 @@ func JSON(name string, text []byte, of protoreflect.MessageDescriptor) (*Message
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	all := new(Messages)
+	all := &Messages{values: values, escape: escapeJSON}
 	for i, part := range parts {
 		at := name
 		if len(parts) > 1 {
@@ -115,14 +147,39 @@ func JSON(name string, text []byte, of protoreflect.MessageDescriptor) (*Message
 	return all, nil
 }
 
-// Text returns one body, sent as it is. It may be a template.
-func Text(name string, text []byte) (*Messages, error) {
-	all := new(Messages)
-	if err := all.add(text, func(text []byte) ([]byte, error) { return text, nil }); err != nil {
+// Text returns one text, sent as it is. It may be a template, which can use values of these names.
+func Text(name string, text []byte, values ...string) (*Messages, error) {
+	return parseText(name, text, &Messages{values: values})
+}
+
+// Body is [Text] for a body in JSON: values become parts of its texts.
+func Body(name string, text []byte, values ...string) (*Messages, error) {
+	return parseText(name, text, &Messages{values: values, escape: escapeJSON})
+}
+
+// Path is [Text] for a path with its query: values become parts of a segment or a parameter.
+func Path(name string, text []byte, values ...string) (*Messages, error) {
+	return parseText(name, text, &Messages{values: values, escape: escapePath})
+}
+
+func parseText(name string, text []byte, into *Messages) (*Messages, error) {
+	if err := into.add(text, func(text []byte) ([]byte, error) { return text, nil }); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, cleanError(err))
 	}
-	return all, nil
+	return into, nil
 }
+
+// escapeJSON returns a value as part of a text in JSON.
+func escapeJSON(value string) string {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(value) // a text is never invalid
+	return strings.TrimSuffix(text.String()[1:], "\"\n")
+}
+
+// escapePath returns a value as part of a path or a query.
+func escapePath(value string) string { return strings.ReplaceAll(url.QueryEscape(value), "+", "%20") }
 
 // Binary returns one message of bytes without templates.
 func Binary(data []byte) *Messages { return &Messages{messages: []message{{fixed: data}}} }
@@ -143,7 +200,18 @@ func (m *Messages) add(text []byte, encode func([]byte) ([]byte, error)) error {
 		return nil
 	}
 	m.templated = true
-	_, err = (&Messages{messages: []message{added}}).For(Call{})
+	sample := Call{Values: map[string]string{}}
+	for _, name := range m.values {
+		sample.Values[name] = "0"
+	}
+	executed, err := m.execute(&added, sample)
+	if err != nil {
+		return err
+	}
+	// Other values than the sample may be what the message needs, but they do not change its fields.
+	if _, err = encode(executed); err != nil && len(m.values) > 0 && !strings.Contains(err.Error(), "unknown field") {
+		return nil
+	}
 	return err
 }
 

@@ -101,13 +101,13 @@ func unescapeActions(line []byte) []byte {
 }
 
 // Bodies parses HTTP bodies in JSON: one value, the elements of an array, or several values (NDJSON), which
-// requests have in turn. Each may be a template.
-func Bodies(name string, text []byte) (*Messages, error) {
+// requests have in turn. Each may be a template, which can use values of these names.
+func Bodies(name string, text []byte, values ...string) (*Messages, error) {
 	parts, err := split(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	all := new(Messages)
+	all := &Messages{values: values, escape: escapeJSON}
 	for _, part := range parts {
 		if err := all.add(part, func(text []byte) ([]byte, error) { return text, nil }); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, cleanError(err))
