@@ -125,10 +125,16 @@ type calls struct {
 
 	mu      sync.Mutex
 	next    uint64
-	waiting map[uint64]chan outcome
+	waiting map[uint64]waiting
 }
 
-func newCalls() *calls { return &calls{ended: make(chan struct{}), waiting: map[uint64]chan outcome{}} }
+// waiting is a call that has begun.
+type waiting struct {
+	answered chan outcome
+	since    time.Time
+}
+
+func newCalls() *calls { return &calls{ended: make(chan struct{}), waiting: map[uint64]waiting{}} }
 
 // begin returns the number of a new call, and where its outcome arrives.
 func (c *calls) begin() (n uint64, answered chan outcome) {
@@ -137,7 +143,7 @@ func (c *calls) begin() (n uint64, answered chan outcome) {
 	defer c.mu.Unlock()
 	n = c.next
 	c.next++
-	c.waiting[n] = answered
+	c.waiting[n] = waiting{answered, time.Now()}
 	return n, answered
 }
 
@@ -147,14 +153,24 @@ func (c *calls) forget(n uint64) {
 	delete(c.waiting, n)
 }
 
-// answer passes on an outcome; nobody waits for that of a call that was cancelled.
-func (c *calls) answer(o outcome) {
+// clockStep is how much earlier than a call began its client may have sent it: the machine's clock can be adjusted.
+const clockStep = 10 * time.Millisecond
+
+// answer passes on an outcome; nobody waits for that of a call that was cancelled. It returns an error if the call
+// was sent before it began: its latency would be too short.
+func (c *calls) answer(o outcome) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if to := c.waiting[o.Call]; to != nil {
-		delete(c.waiting, o.Call)
-		to <- o
+	call, ok := c.waiting[o.Call]
+	if !ok {
+		return nil
 	}
+	if early := call.since.Sub(o.sent()); early > clockStep {
+		return fmt.Errorf("it wrote that it sent call %d %v before rpclab wrote its number: sent and done are nanoseconds since 1970, of the machine's clock", o.Call, early.Round(time.Millisecond))
+	}
+	delete(c.waiting, o.Call)
+	call.answered <- o
+	return nil
 }
 
 // end says that no more answers can arrive.

@@ -158,10 +158,12 @@ func (s *session) read(lines *bufio.Reader) error {
 		if err == nil {
 			o, err = parseOutcome(line)
 		}
+		if err == nil {
+			err = s.calls.answer(o)
+		}
 		if err != nil {
 			return &contractError{s.wrong(err)}
 		}
-		s.calls.answer(o)
 	}
 }
 

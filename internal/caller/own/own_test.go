@@ -106,6 +106,7 @@ func TestNonsenseInsteadOfAnOutcomeIsAnError(t *testing.T) {
 		`{"call":0}`: `where rpclab reads sent and done in nanoseconds since 1970, sent first`,
 		`{"call":0,"code":"not found","sent":1,"done":2}`: `a code of capital letters, digits and _`,
 		`{"call":0,"code":[],"sent":1,"done":2}`:          `a code such as "UNAVAILABLE" or 14`,
+		`{"call":0,"sent":1,"done":2}`:                    `before rpclab wrote its number: sent and done are nanoseconds since 1970`,
 		strings.Repeat("x", maxLine+1):                    `lines of at most 64 KiB`,
 	} {
 		job := script(ready + `read n; printf '%s' "$LINE"; echo; echo at a loss >&2; read stay`)
