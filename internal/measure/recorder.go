@@ -63,7 +63,9 @@ func (r *Recorder) Record(call Call) {
 	if call.Name != "" {
 		r.byName.get(call.Name).record(call.Done-call.Due, call.Code, call.Code == OK)
 	}
-	r.recordSteps(call)
+	if call.Steps != nil {
+		r.recordSteps(call.Due, call.Steps)
+	}
 	r.calls++
 	r.last = max(r.last, call.Done)
 	if call.Waited {
@@ -103,10 +105,9 @@ func (r *Recorder) Record(call Call) {
 	}
 }
 
-// recordSteps records the calls of a flow.
-func (r *Recorder) recordSteps(flow Call) {
-	due := flow.Due
-	for _, step := range flow.Steps {
+// recordSteps records the calls of a flow that was due at a time.
+func (r *Recorder) recordSteps(due time.Duration, steps []Step) {
+	for _, step := range steps {
 		r.byName.get(step.Name).record(step.Done-due, step.Code, step.Code == OK)
 		due = step.Done
 	}
