@@ -153,6 +153,8 @@ func (f *loadFlags) target(c *cobra.Command, args []string) error {
 	switch {
 	case f.selfTest && len(args) > 0:
 		return usageError{fmt.Errorf("--self-test accepts no target, but got %q", args[0])}
+	case f.selfTest && f.service != "":
+		return usageError{errors.New("--self-test measures rpclab alone: leave out --service")}
 	case f.service != "" && len(args) > 0:
 		return usageError{fmt.Errorf("--service %s says where the service is, but got the target %q: leave out one of them", f.service, args[0])}
 	case f.service != "":

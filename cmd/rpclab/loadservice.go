@@ -13,6 +13,7 @@ import (
 	"rpclab/internal/experiment"
 	"rpclab/internal/lab"
 	generator "rpclab/internal/load"
+	"rpclab/internal/suggest"
 )
 
 // serviceLoadFlags are the flags that say which load is made on a service file, and serviceOutputFlags those that say
@@ -40,6 +41,9 @@ func loadService(c *cobra.Command, f loadFlags) error {
 	}
 	if _, err := f.finish(c.Flags()); err != nil {
 		return usageError{err}
+	}
+	if engines := []string{generator.Wire, generator.GRPCGo}; !slices.Contains(engines, f.Engine) {
+		return usageError{fmt.Errorf("--engine %s: unknown engine%s", f.Engine, suggest.DidYouMean(f.Engine, engines))}
 	}
 	run := runFlags{on: "local", service: f.service, keeping: f.keeping, machine: f.machine, asserts: f.asserts, outputs: f.outputs, live: f.live}
 	run.Call, run.Mix, run.Seed, run.Rounds = f.Call, f.mix, f.Seed, f.Rounds

@@ -18,6 +18,7 @@ import (
 	"rpclab/internal/experiment"
 	"rpclab/internal/image"
 	"rpclab/internal/lab"
+	generator "rpclab/internal/load"
 	"rpclab/internal/result"
 )
 
@@ -173,7 +174,13 @@ func (f runFlags) runAndReport(c *cobra.Command, plan lab.Plan, commandLine stri
 	if err := errors.Join(err, written); err != nil {
 		return err
 	}
-	return reportFailures(c.ErrOrStderr(), checks, len(document.Arms))
+	if err := reportFailures(c.ErrOrStderr(), checks, len(document.Arms)); err != nil {
+		return err
+	}
+	if document.Experiment == generator.Experiment && !slices.ContainsFunc(document.Arms, func(a result.Arm) bool { return a.Calls+a.Dropped > 0 }) {
+		return errors.New("the load made no call: the report says why")
+	}
+	return nil
 }
 
 // openService reads the service file, if there is one.

@@ -124,7 +124,13 @@ func warmUpOnce(ctx context.Context, session caller.Session, calls int) (map[str
 		failed += n
 	}
 	if failed == m.Calls && ctx.Err() == nil {
-		return nil, fmt.Errorf("warm-up: none of %d calls was answered: %v", calls, m.Samples)
+		code := "" // the most frequent
+		for c, n := range m.Errors {
+			if n > m.Errors[code] {
+				code = c
+			}
+		}
+		return nil, fmt.Errorf("warm-up: none of %d calls was answered: %s: %s", calls, code, m.Samples[code])
 	}
 	return m.Backends, nil
 }

@@ -106,6 +106,8 @@ func TestWrongLoadsOfServiceFiles(t *testing.T) {
 		{[]string{"--service", file, "--call", "helo"}, `no call "helo"; did you mean "hello"?`},
 		{[]string{"--service", file, "-d", "{}"}, "--data does not work with --service: the service file says how"},
 		{[]string{"--service", file, "--rate", "5", "-c", "3"}, "--concurrency makes a closed loop"},
+		{[]string{"--service", file, "--engine", "http"}, "--engine http: unknown engine"},
+		{[]string{"--service", file, "--self-test"}, "--self-test measures rpclab alone: leave out --service"},
 		{[]string{"--service", file, "--mix", "helo=1"}, "did you mean \"hello\"?"},
 		{[]string{"--mix", "hello=1", "127.0.0.1:1"}, "--mix has the names of calls in a service file: add --service FILE"},
 		{[]string{"--service", "none.yaml"}, "cannot read the service file: open none.yaml"},
