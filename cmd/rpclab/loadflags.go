@@ -29,6 +29,7 @@ type loadFlags struct {
 	live       pageFlags
 	service    string // file
 	mix        map[string]string
+	flow       []string
 	keeping    storeFlags
 	machine    machineFlags
 	selfTest   bool
@@ -39,6 +40,7 @@ func (f *loadFlags) register(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	flags.StringVar(&f.Call, "call", "", "`method` to call: package.Service/Method; with --service the name of a call")
 	flags.StringVar(&f.service, "service", "", "`file` of a service to call in place of a target")
+	flags.StringSliceVar(&f.flow, "flow", nil, "with --service and --engine grpc-go: several of its `calls` in their order, such as login,get")
 	flags.StringToStringVar(&f.mix, "mix", nil, "with --service: several of its calls with their `shares`, such as get=80%,list=20%")
 	flags.StringVar(&f.HTTP, "http", "", "make REST calls with `METHOD` (GET, POST, ...); the target is a URL")
 	flags.BoolVar(&f.HTTP2, "http2", false, "with --http: use HTTP/2 (negotiated over TLS, assumed in cleartext)")
@@ -158,8 +160,8 @@ func (f *loadFlags) target(c *cobra.Command, args []string) error {
 	case f.service != "" && len(args) > 0:
 		return usageError{fmt.Errorf("--service %s says where the service is, but got the target %q: leave out one of them", f.service, args[0])}
 	case f.service != "":
-	case len(f.mix) > 0:
-		return usageError{errors.New("--mix has the names of calls in a service file: add --service FILE")}
+	case len(f.mix)+len(f.flow) > 0:
+		return usageError{errors.New("--mix and --flow have the names of calls in a service file: add --service FILE")}
 	case !f.selfTest && len(args) != 1:
 		return usageError{fmt.Errorf("%s needs one target (HOST:PORT, or a URL with --http), but got %d\nSee '%s --help'",
 			c.CommandPath(), len(args), c.CommandPath())}

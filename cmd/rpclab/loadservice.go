@@ -19,7 +19,7 @@ import (
 // serviceLoadFlags are the flags that say which load is made on a service file, and serviceOutputFlags those that say
 // where it is shown. The file says how the service is called, so the other flags do not apply.
 var (
-	serviceLoadFlags = []string{"service", "call", "mix", "rate", "arrivals", "max-in-flight", "concurrency", "think", "duration", "calls", "rounds",
+	serviceLoadFlags = []string{"service", "call", "mix", "flow", "rate", "arrivals", "max-in-flight", "concurrency", "think", "duration", "calls", "rounds",
 		"warmup", "warmup-max", "timeout", "connections", "balance", "engine"}
 	serviceOutputFlags = []string{"seed", "assert", "json", "md", "html", "csv", "junit", "keep-paths", "web", "listen", "metrics", "no-store", "no-wait"}
 )
@@ -46,7 +46,7 @@ func loadService(c *cobra.Command, f loadFlags) error {
 		return usageError{fmt.Errorf("--engine %s: unknown engine%s", f.Engine, suggest.DidYouMean(f.Engine, engines))}
 	}
 	run := runFlags{on: "local", service: f.service, keeping: f.keeping, machine: f.machine, asserts: f.asserts, outputs: f.outputs, live: f.live}
-	run.Call, run.Mix, run.Seed, run.Rounds = f.Call, f.mix, f.Seed, f.Rounds
+	run.Call, run.Mix, run.Flow, run.Seed, run.Rounds = f.Call, f.mix, f.flow, f.Seed, f.Rounds
 	if err := run.openService(); err != nil {
 		return usageError{err}
 	}
@@ -85,7 +85,7 @@ func (f loadFlags) experiment(service experiment.ServiceFile, changed func(strin
 	if err != nil {
 		return nil, err
 	}
-	one := experiment.OneLoad{Name: generator.Experiment, Service: service, Call: f.Call, Mix: f.mix, Pace: pace, Load: f.load(), Rounds: f.Rounds,
+	one := experiment.OneLoad{Name: generator.Experiment, Service: service, Call: f.Call, Mix: f.mix, Flow: f.flow, Pace: pace, Load: f.load(), Rounds: f.Rounds,
 		Caller: map[string]any{"kind": f.Engine, "warmup": f.Warmup, "timeout": f.Timeout.String()}}
 	if f.WarmupMax > 0 {
 		one.Caller["warmup_max"] = f.WarmupMax.String()

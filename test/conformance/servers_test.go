@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"text/template"
 	"time"
@@ -59,12 +60,19 @@ func backends(t *testing.T, ids []string) (addrs []string) {
 	return addrs
 }
 
-// free returns an unused loopback address. Its port is below the range for outgoing connections, so none
-// of them can occupy it.
+// given are the ports that free has returned.
+var given sync.Map
+
+// free returns an unused loopback address, which no other test gets: a server may take seconds to listen. Its port
+// is below the range for outgoing connections, so none of them can occupy it.
 func free(t *testing.T) string {
 	t.Helper()
 	for range 100 {
-		listener, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(10_000+rand.IntN(20_000)))
+		port := 10_000 + rand.IntN(20_000)
+		if _, taken := given.LoadOrStore(port, true); taken {
+			continue
+		}
+		listener, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))
 		if err == nil {
 			defer listener.Close()
 			return listener.Addr().String()

@@ -95,6 +95,23 @@ func TestALoadOfAMixOfCalls(t *testing.T) {
 	}
 }
 
+func TestALoadOfAFlowOfCalls(t *testing.T) {
+	t.Parallel()
+	file := stranger(t, "calls:\n", "calls:\n  again: {method: rpclab.v1.Greeter/SayHello, data: {name: \"{{.greeting}}\"}, from: {greeting: hello.message}}\n")
+	s := rpclab(t, "load", "--service", file, "--flow", "hello,again", "--engine", "grpc-go", "-c", "2", "-n", "100")
+	for _, want := range []string{"hello, then again at hello\n", "\n100 calls in "} {
+		if !strings.Contains(s.stdout, want) {
+			t.Errorf("the summary lacks %q:\n%s%s", want, s.stdout, s.stderr)
+		}
+	}
+	if again := regexp.MustCompile(`(?m)^again +100 +0 `); !again.MatchString(s.stdout) {
+		t.Errorf("the summary lacks 100 calls of again:\n%s", s.stdout)
+	}
+	if wire := rpclab(t, "load", "--service", file, "--flow", "hello,again"); wire.code != 2 || !strings.Contains(wire.stderr, "grpc-go") {
+		t.Errorf("with the engine wire: exit code %d, want 2 and another engine\n%s", wire.code, wire.stderr)
+	}
+}
+
 func TestWrongLoadsOfServiceFiles(t *testing.T) {
 	t.Parallel()
 	file := stranger(t)
@@ -109,7 +126,7 @@ func TestWrongLoadsOfServiceFiles(t *testing.T) {
 		{[]string{"--service", file, "--engine", "http"}, "--engine http: unknown engine"},
 		{[]string{"--service", file, "--self-test"}, "--self-test measures rpclab alone: leave out --service"},
 		{[]string{"--service", file, "--mix", "helo=1"}, "did you mean \"hello\"?"},
-		{[]string{"--mix", "hello=1", "127.0.0.1:1"}, "--mix has the names of calls in a service file: add --service FILE"},
+		{[]string{"--mix", "hello=1", "127.0.0.1:1"}, "--mix and --flow have the names of calls in a service file: add --service FILE"},
 		{[]string{"--service", "none.yaml"}, "cannot read the service file: open none.yaml"},
 		{[]string{"--listen", "127.0.0.1:1", "--call", sayHello, "127.0.0.1:1"}, "--listen is the address of the page: add --web"},
 	} {

@@ -12,7 +12,7 @@ import (
 // churnArgs scale the experiment so that pods have time to start. The kill comes last, so that its
 // failed calls are not counted for the graceful events.
 var churnArgs = []string{
-	"churn", "--quick", "--set", "load.open.rate=100", "--set", "load.open.duration=22s", "--set", "server.drain=2s", "--set", "caller.timeout=15s",
+	"churn", "--quick", "--set", "load.open.rate=100", "--set", "load.open.duration=26s", "--set", "server.drain=2s", "--set", "caller.timeout=15s",
 	"--set", "events=[{at: 1s, scale: 5}, {at: 11s, scale: 2}, {at: 14s, kill: 1}]",
 }
 

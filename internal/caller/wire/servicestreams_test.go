@@ -52,7 +52,7 @@ func TestACallOfAServiceIsAWholeStream(t *testing.T) {
 		failed    string // the code of all calls
 	}{
 		"after a response":     {watch, stream.Options{MaxResponses: 1}, "answer.status == 1", calls, ""},
-		"after a time":         {watch, stream.Options{MaxDuration: 50 * time.Millisecond}, "", notFixed, ""},
+		"after a time":         {watch, stream.Options{MaxDuration: 250 * time.Millisecond}, "", notFixed, ""},
 		"by the server":        {list, stream.Options{Requests: 3}, "size(answer.list_services_response.service) > 1", 3 * calls, ""},
 		"request by request":   {list, stream.Options{Requests: 3, PingPong: true}, "", 3 * calls, ""},
 		"with wrong responses": {list, stream.Options{Requests: 2}, "answer.list_services_response.service.size() == 0", 2 * calls, service.CheckFailed},
