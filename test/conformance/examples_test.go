@@ -59,6 +59,10 @@ func TestTheExamplesRunAsBackends(t *testing.T) {
 				t.Fatal(err)
 			}
 			now, _ := d.Endpoints().Current()
+			draft, err := exec.Command(testkit.Rpclab(t), append([]string{"init", now.Ready()[0].Addr.String()}, flags...)...).Output()
+			if err != nil || !strings.Contains(string(draft), "method: orders.v1.Orders/Get\n") {
+				t.Errorf("rpclab init: %v\n%s", err, draft)
+			}
 			for _, e := range now.Ready() {
 				args := append([]string{"--call", "orders.v1.Orders/Get", "-d", `{"customer_id": {{randomInt 1 99}}}`, "--calls", "20", "--concurrency", "2"}, flags...)
 				if arm := runLoad(t, append(args, e.Addr.String())...); arm.Calls != 20 || len(arm.Errors) > 0 {
