@@ -117,7 +117,7 @@ func (r *runs) add(d result.Document) {
 		r.warned++
 	}
 	for _, v := range d.Verdicts {
-		if v.Secondary {
+		if v.Secondary || v.Kind == result.OfConfound {
 			continue
 		}
 		name := v.A + " | " + v.Metric
