@@ -5,19 +5,17 @@ package main
 
 import (
 	_ "embed"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"log"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"rpclab/internal/process"
+	"rpclab/bench/runs"
 	"rpclab/internal/result"
 	"rpclab/internal/verdict"
 )
@@ -40,40 +38,33 @@ func main() {
 }
 
 func bench(equal, different int, out string) error {
-	dir, err := process.NewTempDir()
+	rpclab, err := runs.Build()
 	if err != nil {
 		return err
 	}
-	defer func() { _ = dir.Remove() }()
-	rpclab := filepath.Join(dir.Path, "rpclab")
-	if text, err := exec.Command("go", "build", "-o", rpclab, "./cmd/rpclab").CombinedOutput(); err != nil {
-		return fmt.Errorf("build rpclab: %w: run this in the root of the repository\n%s", err, text)
-	}
+	defer rpclab.Remove()
 	began := time.Now()
-	aa, err := runs(rpclab, filepath.Join(dir.Path, "aa.yaml"), same, equal)
+	aa, err := compare(rpclab, "aa.yaml", same, equal)
 	if err != nil {
 		return err
 	}
-	ab, err := runs(rpclab, filepath.Join(dir.Path, "ab.yaml"), slower, different)
+	ab, err := compare(rpclab, "ab.yaml", slower, different)
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(out, []byte(markdown(aa, ab, began)), 0o644)
 }
 
-// runs runs an experiment so many times, each with another seed.
-func runs(rpclab, file string, experiment []byte, count int) (*comparisons, error) {
+// compare runs an experiment so many times, each with another seed.
+func compare(rpclab *runs.Program, name string, experiment []byte, count int) (*comparisons, error) {
+	file := filepath.Join(rpclab.Dir, name)
 	if err := os.WriteFile(file, experiment, 0o644); err != nil {
 		return nil, err
 	}
 	all := &comparisons{outcomes: map[string]*outcome{}}
 	for seed := 1; seed <= count; seed++ {
-		text, err := exec.Command(rpclab, "run", file, "--rounds", "4", "--seed", fmt.Sprint(seed), "--no-store", "--json", "-").Output()
+		document, err := rpclab.Run(file, seed, "--rounds", "4")
 		if err != nil {
-			return nil, fmt.Errorf("%s, run %d: %w", filepath.Base(file), seed, err)
-		}
-		var document result.Document
-		if err := json.Unmarshal(text, &document); err != nil {
 			return nil, err
 		}
 		all.add(document)
@@ -159,12 +150,10 @@ const mostWrong, leastFound = 0.05, 0.8
 
 func markdown(aa, ab *comparisons, began time.Time) string {
 	var b strings.Builder
-	m := aa.machine
-	fmt.Fprintf(&b, "# How often does rpclab find a difference between an arm and itself?\n\nMade by `go run ./bench/aa -equal %d -different %d` on %s in %s. %d CPUs (%s), Linux %s, %s. "+
-		"Other programs used %.0f %% of the CPU time in the median trial.\n\n"+
+	command := fmt.Sprintf("go run ./bench/aa -equal %d -different %d", aa.count, ab.count)
+	fmt.Fprintf(&b, "# How often does rpclab find a difference between an arm and itself?\n\n%s Other programs used %.0f %% of the CPU time in the median trial.\n\n"+
 		"All arms take turns in blocks of 0.1 s, between a grpc-go server and client, at 500 calls/s.\n\n",
-		aa.count, ab.count, began.UTC().Format(time.DateOnly), time.Since(began).Round(time.Second), m.CPUs, m.Model, strings.SplitN(m.Kernel, "-", 2)[0], m.Go,
-		100*verdict.Median(slices.Concat(aa.others, ab.others)))
+		runs.MadeBy(command, began, aa.machine), 100*verdict.Median(slices.Concat(aa.others, ab.others)))
 	fmt.Fprintf(&b, "## Equal arms\n\n%d runs of `bench/aa/aa.yaml`, of %.0f s each. A decision that the arms differ is wrong. "+
 		"The headline metrics share 5 %% of error in a run; each of the other metrics has 5 %% of its own.\n\n%s\n",
 		aa.count, verdict.Median(aa.seconds), aa.table())

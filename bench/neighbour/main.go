@@ -3,18 +3,15 @@
 package main
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
 	"log"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"rpclab/internal/process"
+	"rpclab/bench/runs"
 	"rpclab/internal/result"
 	"rpclab/internal/verdict"
 )
@@ -30,17 +27,13 @@ func main() {
 }
 
 func bench(count int, out string) error {
-	dir, err := process.NewTempDir()
+	rpclab, err := runs.Build()
 	if err != nil {
 		return err
 	}
-	defer func() { _ = dir.Remove() }()
-	rpclab := filepath.Join(dir.Path, "rpclab")
-	if text, err := exec.Command("go", "build", "-o", rpclab, "./cmd/rpclab").CombinedOutput(); err != nil {
-		return fmt.Errorf("build rpclab: %w: run this in the root of the repository\n%s", err, text)
-	}
+	defer rpclab.Remove()
 	began := time.Now()
-	quiet, busy := newRuns(), newRuns()
+	quiet, busy := newTally(), newTally()
 	for seed := 1; seed <= count; seed++ {
 		if err := quiet.run(rpclab, seed); err != nil {
 			return err
@@ -75,8 +68,8 @@ func useHalfACPU() (stop func()) {
 	return func() { close(done); <-stopped }
 }
 
-// runs are runs of channels on the same kind of machine.
-type runs struct {
+// tally counts runs of channels on the same kind of machine.
+type tally struct {
 	count    int
 	warned   int // runs that warn of other programs
 	machine  result.Machine
@@ -92,22 +85,17 @@ type outcome struct {
 	low, high []float64 // of the intervals of the ratio
 }
 
-func newRuns() *runs { return &runs{outcomes: map[string]*outcome{}} }
+func newTally() *tally { return &tally{outcomes: map[string]*outcome{}} }
 
-func (r *runs) run(rpclab string, seed int) error {
-	text, err := exec.Command(rpclab, "run", "channels", "--quick", "--seed", fmt.Sprint(seed), "--no-store", "--json", "-").Output()
-	if err != nil {
-		return fmt.Errorf("channels, run %d: %w", seed, err)
+func (r *tally) run(rpclab *runs.Program, seed int) error {
+	document, err := rpclab.Run("channels", seed, "--quick")
+	if err == nil {
+		r.add(document)
 	}
-	var document result.Document
-	if err := json.Unmarshal(text, &document); err != nil {
-		return err
-	}
-	r.add(document)
-	return nil
+	return err
 }
 
-func (r *runs) add(d result.Document) {
+func (r *tally) add(d result.Document) {
 	r.count++
 	r.machine = d.Machine
 	if d.Finished != nil {
@@ -140,7 +128,7 @@ func (r *runs) add(d result.Document) {
 	}
 }
 
-func (r *runs) section(title string) string {
+func (r *tally) section(title string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "## %s\n\n%d runs of %.0f s each (median). Other programs used %.0f %% of the CPU time in the median trial; %d of the runs warn of it.\n\n"+
 		"| arm | metric | shorter | longer | equivalent | undecided | interval of the ratio, median run |\n|---|---|--:|--:|--:|--:|--:|\n",
@@ -155,11 +143,9 @@ func (r *runs) section(title string) string {
 	return b.String()
 }
 
-func markdown(quiet, busy *runs, began time.Time) string {
-	m := quiet.machine
-	return fmt.Sprintf("# Does a busy neighbour change what the quick run of channels decides?\n\n"+
-		"Made by `go run ./bench/neighbour -runs %d` on %s in %s. %d CPUs (%s), Linux %s, %s. "+
+func markdown(quiet, busy *tally, began time.Time) string {
+	return fmt.Sprintf("# Does a busy neighbour change what the quick run of channels decides?\n\n%s "+
 		"Quiet runs and runs with the neighbour take turns. The neighbour computes for 5 ms of every 10 ms.\n\n%s\n%s",
-		busy.count, began.UTC().Format(time.DateOnly), time.Since(began).Round(time.Second), m.CPUs, m.Model, strings.SplitN(m.Kernel, "-", 2)[0], m.Go,
+		runs.MadeBy(fmt.Sprintf("go run ./bench/neighbour -runs %d", busy.count), began, quiet.machine),
 		quiet.section("Quiet"), busy.section("With a neighbour that uses half of one CPU"))
 }

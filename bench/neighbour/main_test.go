@@ -20,7 +20,7 @@ func TestPageCountsDecisionsAndWarnings(t *testing.T) {
 			{Metric: "latency_p99", A: "new-channel", Decision: "undecided"},
 			{Metric: "rate", A: "new-channel", Decision: "worse", Secondary: true}},
 	}
-	quiet, busy := newRuns(), newRuns()
+	quiet, busy := newTally(), newTally()
 	quiet.add(document)
 	document.MachineWarnings = append(document.MachineWarnings, result.MachineWarning{Kind: result.MachineBusy, Share: others})
 	busy.add(document)

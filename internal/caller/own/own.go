@@ -84,7 +84,7 @@ func (s *session) awaitReady(job caller.Job, target caller.Target) error {
 	case <-time.After(job.Command.ReadyTimeout):
 		s.program.Kill()
 		<-ready
-		return s.wrong(fmt.Errorf("it was not ready within %v: it has to write %s to standard output, or set caller.ready_timeout", job.Command.ReadyTimeout, readyLine))
+		return s.fail(fmt.Errorf("it was not ready within %v: it has to write %s to standard output, or set caller.ready_timeout", job.Command.ReadyTimeout, readyLine))
 	}
 }
 
@@ -96,7 +96,7 @@ func (s *session) readReady(lines *bufio.Reader, request []byte) error {
 	if errors.Is(err, io.EOF) {
 		return s.exited()
 	} else if err != nil {
-		return s.wrong(err)
+		return s.fail(err)
 	}
 	var answer struct {
 		Ready bool   `json:"ready"`
@@ -106,13 +106,13 @@ func (s *session) readReady(lines *bufio.Reader, request []byte) error {
 	case err == nil && answer.Ready:
 		return nil
 	case err == nil && answer.Error != "":
-		return s.wrong(errors.New(answer.Error))
+		return s.fail(errors.New(answer.Error))
 	}
-	return s.wrong(nonsense(line, readyLine))
+	return s.fail(nonsense(line, readyLine))
 }
 
-// wrong ends a program that does not do what it has to, and returns the error with its last lines.
-func (s *session) wrong(cause error) error {
+// fail kills a program that breaks the protocol, and returns the error with its last lines.
+func (s *session) fail(cause error) error {
 	s.kill()
 	return fmt.Errorf("%s: %s", s.name, (&stdio.ExitError{Cause: cause, Log: s.program.Log()}).Reason())
 }
@@ -162,7 +162,7 @@ func (s *session) read(lines *bufio.Reader) error {
 			err = s.calls.answer(o)
 		}
 		if err != nil {
-			return &contractError{s.wrong(err)}
+			return &contractError{s.fail(err)}
 		}
 	}
 }

@@ -20,11 +20,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
-	"time"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
+	"rpclab/internal/process"
 	"rpclab/internal/process/stdio"
 	"rpclab/internal/workload"
 )
@@ -67,27 +67,10 @@ func (p *Proxy) ServeCommands(commands io.Reader, answers io.Writer) {
 	}), commands)
 }
 
-// retry is the pause after accept fails, for example for want of file descriptors.
-const retry = 5 * time.Millisecond
-
 // Serve passes on connections until ctx ends. Then it accepts no more, and returns when the last has ended. It
 // also stops accepting when the backend no longer listens, so that clients see that.
 func (p *Proxy) Serve(ctx context.Context, listener *net.TCPListener) {
-	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
-	defer stop()
-	var connections sync.WaitGroup
-	defer connections.Wait()
-	for {
-		client, err := listener.AcceptTCP()
-		switch {
-		case err == nil:
-			connections.Go(func() { p.pass(client, listener) })
-		case errors.Is(err, net.ErrClosed):
-			return
-		default:
-			time.Sleep(retry)
-		}
-	}
+	process.ServeTCP(ctx, listener, func(client *net.TCPConn) { p.pass(client, listener) })
 }
 
 // pass connects a client to the backend until one of them ends the connection.

@@ -68,9 +68,7 @@ func (c *cordons) undo() error {
 
 // write stores the cordoned nodes as an annotation of the namespace.
 func (c *cordons) write(ctx context.Context, nodes []string) error {
-	body := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, noteCordoned, strings.Join(nodes, ","))
-	_, err := c.api.client.CoreV1().Namespaces().Patch(ctx, c.namespace, types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager})
-	return explain(err, c.namespace)
+	return c.api.annotate(ctx, c.namespace, noteCordoned, strings.Join(nodes, ","))
 }
 
 // any says whether a node is still cordoned.

@@ -87,7 +87,10 @@ func (d *disturbed) Scale(ctx context.Context, replicas int) ([]string, error) {
 	if err := d.run.scales.remember(ctx, owner); err != nil {
 		return nil, err
 	}
-	return nil, d.run.api.setReplicas(ctx, owner.Namespace+"/"+owner.Name, int32(replicas))
+	if err := d.run.api.setReplicas(ctx, owner.Namespace, owner.Name, replicas); err != nil {
+		return nil, fmt.Errorf("scale the Deployment %s/%s to %d: %w", owner.Namespace, owner.Name, replicas, err)
+	}
+	return nil, nil
 }
 
 // Kill deletes the n oldest ready pods without a grace period.

@@ -32,10 +32,8 @@ func (d *deployment) Scale(ctx context.Context, replicas int) ([]string, error) 
 	if err != nil {
 		return nil, fmt.Errorf("scale %s to %d: %w", d.name, replicas, err)
 	}
-	client := d.run.api.client.AppsV1().Deployments(d.run.namespace)
-	body := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
-	if _, err := client.Patch(ctx, d.name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager}, "scale"); err != nil {
-		return nil, fmt.Errorf("scale %s to %d: %w", d.name, replicas, explain(err, d.run.namespace))
+	if err := d.run.api.setReplicas(ctx, d.run.namespace, d.name, replicas); err != nil {
+		return nil, fmt.Errorf("scale %s to %d: %w", d.name, replicas, err)
 	}
 	return identities(leaving), nil
 }

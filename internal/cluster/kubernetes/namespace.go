@@ -1,10 +1,14 @@
 package kubernetes
 
 import (
+	"context"
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // namespaceObject is the namespace of a run. It enforces the restricted Pod Security Standard.
@@ -47,4 +51,11 @@ func within(meta metav1.ObjectMeta) *networkingv1.NetworkPolicy {
 		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
 		Ingress:     []networkingv1.NetworkPolicyIngressRule{{From: []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{}}}}},
 	}}
+}
+
+// annotate sets an annotation of a namespace.
+func (a *API) annotate(ctx context.Context, namespace, key, value string) error {
+	body := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, key, value)
+	_, err := a.client.CoreV1().Namespaces().Patch(ctx, namespace, types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager})
+	return explain(err, namespace)
 }

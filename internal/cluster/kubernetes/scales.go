@@ -13,8 +13,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // scales are the numbers of replicas that Deployments of the user had before the run scaled them. They are written to
@@ -74,9 +72,7 @@ func (s *scales) write(ctx context.Context, all map[string]int32) error {
 			return err
 		}
 	}
-	body := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, noteScaled, text)
-	_, err := s.api.client.CoreV1().Namespaces().Patch(ctx, s.namespace, types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager})
-	return explain(err, s.namespace)
+	return s.api.annotate(ctx, s.namespace, noteScaled, string(text))
 }
 
 // restoreAll restores the numbers of replicas that a run has written to its namespace, and says what it restored.
@@ -102,9 +98,9 @@ func (a *API) restoreAll(ctx context.Context, namespace *corev1.Namespace) (rest
 func (a *API) restore(ctx context.Context, before map[string]int32) (remaining map[string]int32, err error) {
 	remaining = map[string]int32{}
 	for title, replicas := range before {
-		if failed := ignoreNotFound(a.setReplicas(ctx, title, replicas)); failed != nil {
+		namespace, name, _ := strings.Cut(title, "/")
+		if failed := ignoreNotFound(a.setReplicas(ctx, namespace, name, int(replicas))); failed != nil {
 			remaining[title] = replicas
-			namespace, name, _ := strings.Cut(title, "/")
 			err = errors.Join(err, fmt.Errorf("the Deployment %s does not have its %d replicas again: %w\nRestore it with `kubectl scale deployment/%s -n %s --replicas=%d`",
 				title, replicas, failed, name, namespace, replicas))
 		}

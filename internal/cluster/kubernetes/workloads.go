@@ -60,13 +60,9 @@ func (a *API) restart(ctx context.Context, namespace, name string, changed map[s
 	return nil
 }
 
-// setReplicas scales a Deployment, NAMESPACE/NAME.
-func (a *API) setReplicas(ctx context.Context, title string, replicas int32) error {
-	namespace, name, _ := strings.Cut(title, "/")
+// setReplicas scales a Deployment.
+func (a *API) setReplicas(ctx context.Context, namespace, name string, replicas int) error {
 	body := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
 	_, err := a.client.AppsV1().Deployments(namespace).Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager}, "scale")
-	if err != nil {
-		return fmt.Errorf("scale the Deployment %s to %d: %w", title, replicas, explain(err, namespace))
-	}
-	return nil
+	return explain(err, namespace)
 }

@@ -5,16 +5,12 @@ package forward
 
 import (
 	"context"
-	"errors"
 	"net"
 	"sync"
-	"time"
 
+	"rpclab/internal/process"
 	"rpclab/internal/route/endpointslice"
 )
-
-// retry is the pause after accept fails, for example for want of file descriptors.
-const retry = 5 * time.Millisecond
 
 // Serve forwards every connection that listener accepts to a random usable endpoint of the
 // watcher. The connection stays with that endpoint when the endpoints change, as with connection
@@ -22,21 +18,7 @@ const retry = 5 * time.Millisecond
 // accept(2) to kube-proxy's REJECT. Serve returns after ctx has ended, when the listener and all
 // connections are closed.
 func Serve(ctx context.Context, listener *net.TCPListener, watcher *endpointslice.Watcher) {
-	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
-	defer stop()
-	var connections sync.WaitGroup
-	defer connections.Wait()
-	for {
-		client, err := listener.AcceptTCP()
-		switch {
-		case err == nil:
-			connections.Go(func() { forward(ctx, client, watcher) })
-		case errors.Is(err, net.ErrClosed):
-			return
-		default:
-			time.Sleep(retry)
-		}
-	}
+	process.ServeTCP(ctx, listener, func(client *net.TCPConn) { forward(ctx, client, watcher) })
 }
 
 func forward(ctx context.Context, client *net.TCPConn, watcher *endpointslice.Watcher) {

@@ -69,7 +69,7 @@ func (m *Messages) For(call Call) ([]byte, error) {
 	}
 	message, err := chosen.encode(text)
 	if err != nil {
-		return nil, cleanError(err)
+		return nil, withoutPrefixes(err)
 	}
 	return message, nil
 }
@@ -79,7 +79,7 @@ func (m *Messages) execute(chosen *message, call Call) ([]byte, error) {
 	var text bytes.Buffer
 	if len(m.values) == 0 {
 		if err := chosen.template.Execute(&text, call); err != nil {
-			return nil, cleanError(err)
+			return nil, withoutPrefixes(err)
 		}
 		return text.Bytes(), nil
 	}
@@ -92,7 +92,7 @@ func (m *Messages) execute(chosen *message, call Call) ([]byte, error) {
 	}
 	if err := chosen.template.Execute(&text, fields); err != nil {
 		known := "the call has .Number, and ." + strings.Join(m.values, ", .") + " by its from"
-		return nil, errors.New(noEntry.ReplaceAllLiteralString(cleanError(err).Error(), known))
+		return nil, errors.New(noEntry.ReplaceAllLiteralString(withoutPrefixes(err).Error(), known))
 	}
 	return text.Bytes(), nil
 }
@@ -141,7 +141,7 @@ func JSON(name string, text []byte, of protoreflect.MessageDescriptor, values ..
 			at = fmt.Sprintf("%s, message %d", name, i+1)
 		}
 		if err := all.add(part, encode); err != nil {
-			return nil, fmt.Errorf("%s is not a %s: %w", at, of.FullName(), cleanError(err))
+			return nil, fmt.Errorf("%s is not a %s: %w", at, of.FullName(), withoutPrefixes(err))
 		}
 	}
 	return all, nil
@@ -164,7 +164,7 @@ func Path(name string, text []byte, values ...string) (*Messages, error) {
 
 func parseText(name string, text []byte, into *Messages) (*Messages, error) {
 	if err := into.add(text, func(text []byte) ([]byte, error) { return text, nil }); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, cleanError(err))
+		return nil, fmt.Errorf("%s: %w", name, withoutPrefixes(err))
 	}
 	return into, nil
 }
@@ -215,8 +215,8 @@ func (m *Messages) add(text []byte, encode func([]byte) ([]byte, error)) error {
 	return err
 }
 
-// cleanError removes the prefixes of libraries from an error.
-func cleanError(err error) error {
+// withoutPrefixes removes the prefixes that libraries add to an error.
+func withoutPrefixes(err error) error {
 	text := strings.ReplaceAll(err.Error(), "\u00a0", " ") // protobuf-go varies its spaces on purpose
 	text = strings.TrimPrefix(strings.ReplaceAll(text, "proto:  ", "proto: "), "proto: ")
 	text = strings.ReplaceAll(text, "in type data.Call", "(a call has .Number and .Worker)")

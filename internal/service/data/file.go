@@ -110,7 +110,7 @@ func Bodies(name string, text []byte, values ...string) (*Messages, error) {
 	all := &Messages{values: values, escape: escapeJSON}
 	for _, part := range parts {
 		if err := all.add(part, func(text []byte) ([]byte, error) { return text, nil }); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, cleanError(err))
+			return nil, fmt.Errorf("%s: %w", name, withoutPrefixes(err))
 		}
 	}
 	return all, nil

@@ -94,7 +94,7 @@ func request(path, method string, of *openapi3.Operation, parameters openapi3.Pa
 		if p == nil {
 			continue
 		}
-		value := inText(parameterSample(p))
+		value := inText(sampleOf(p.Example, p.Examples, p.Schema))
 		switch {
 		case p.In == openapi3.ParameterInPath:
 			path = strings.ReplaceAll(path, "{"+p.Name+"}", escaped(value, url.PathEscape))
@@ -110,7 +110,7 @@ func request(path, method string, of *openapi3.Operation, parameters openapi3.Pa
 	}
 	if of.RequestBody != nil && of.RequestBody.Value != nil {
 		if media := of.RequestBody.Value.Content.Get("application/json"); media != nil {
-			r.Body = node(mediaSample(media))
+			r.Body = node(sampleOf(media.Example, media.Examples, media.Schema))
 		}
 	}
 	return r
@@ -148,25 +148,15 @@ func pathName(path string) (name string) {
 	return name
 }
 
-func parameterSample(p *openapi3.Parameter) any {
-	if p.Example != nil {
-		return p.Example
+// sampleOf returns the example of a parameter or body, or else a sample of its schema.
+func sampleOf(example any, examples openapi3.Examples, schema *openapi3.SchemaRef) any {
+	if example != nil {
+		return example
 	}
-	if value, ok := firstExample(p.Examples); ok {
+	if value, ok := firstExample(examples); ok {
 		return value
 	}
-	value, _ := schemaSample(p.Schema, nil)
-	return value
-}
-
-func mediaSample(m *openapi3.MediaType) any {
-	if m.Example != nil {
-		return m.Example
-	}
-	if value, ok := firstExample(m.Examples); ok {
-		return value
-	}
-	value, _ := schemaSample(m.Schema, nil)
+	value, _ := schemaSample(schema, nil)
 	return value
 }
 
