@@ -46,6 +46,11 @@ func TestClientsOfTheUserThatFail(t *testing.T) {
 			t.Errorf("%s failed with %q, want %q and the last lines", name, trial.Failed, want)
 		}
 	}
+	// A script must not take a run that measured nothing for a good one.
+	nothing := rpclab(t, "run", path, "--arms", "nonsense", "--set", "baseline=nonsense")
+	if nothing.code != 3 || !strings.Contains(nothing.stderr, "no call was made: the report says why") {
+		t.Errorf("a run that measured nothing: exit code %d, want 3 and the reason:\n%s%s", nothing.code, nothing.stdout, nothing.stderr)
+	}
 	missing := rpclab(t, "run", path, "--arms", "ours,dies", "--set", "arms.dies.caller.command=[./my-client]")
 	if missing.code != 3 || !strings.Contains(missing.stderr, "arm dies: caller.command: there is no program ./my-client in "+filepath.Dir(path)) {
 		t.Errorf("a client that is not there: exit code %d\n%s", missing.code, missing.stderr)
