@@ -38,7 +38,7 @@ func OpenHTTP(spec Spec) (*Request, error) {
 	if r.path, err = data.Path("path of call "+spec.Name, []byte(spec.Path), spec.values()...); err != nil {
 		return nil, InFields(err)
 	}
-	typed := false
+	contentType := ""
 	for key, all := range spec.Metadata {
 		for _, value := range all {
 			values, err := data.Text("metadata "+key, []byte(value), spec.values()...)
@@ -47,13 +47,15 @@ func OpenHTTP(spec Spec) (*Request, error) {
 			}
 			r.headers = append(r.headers, template{key, values})
 		}
-		typed = typed || http.CanonicalHeaderKey(key) == "Content-Type"
+		if http.CanonicalHeaderKey(key) == "Content-Type" {
+			contentType = strings.Join(all, ", ")
+		}
 	}
 	if spec.Data != "" {
-		if r.body, err = spec.bodies(); err != nil {
+		if r.body, err = spec.bodies(contentType); err != nil {
 			return nil, InFields(err)
 		}
-		if !typed {
+		if contentType == "" {
 			json, _ := data.Text("", []byte("application/json")) // no template
 			r.headers = append(r.headers, template{"Content-Type", json})
 		}
@@ -69,17 +71,28 @@ func OpenHTTP(spec Spec) (*Request, error) {
 	return r, nil
 }
 
-// bodies returns the bodies of requests: the data, or what a file has of them.
-func (s Spec) bodies() (*data.Messages, error) {
+// bodies returns the bodies of requests: the data, or what a file has of them. A text is the body as it is if the
+// content type is not JSON.
+func (s Spec) bodies(contentType string) (*data.Messages, error) {
 	name, text, err := s.data(nil)
 	if err != nil {
 		return nil, err
 	}
-	if s.File == "" {
-		return data.Body(name, text, s.values()...)
+	if s.File != "" {
+		return data.Bodies(name, text, s.values()...)
 	}
-	return data.Bodies(name, text, s.values()...)
+	kind, _, _ := mime.ParseMediaType(contentType)
+	if body, ok := data.Unquoted(text); ok && contentType != "" && !isJSON(kind) {
+		if kind == "application/x-www-form-urlencoded" {
+			return data.Path(name, body, s.values()...)
+		}
+		return data.Text(name, body, s.values()...)
+	}
+	return data.Body(name, text, s.values()...)
 }
+
+// isJSON reports whether a media type is that of JSON.
+func isJSON(kind string) bool { return kind == "application/json" || strings.HasSuffix(kind, "+json") }
 
 // StartLoad continues the numbers of requests, as [Call.StartLoad] does.
 func (r *Request) StartLoad() { r.numbers.next() }
@@ -161,7 +174,7 @@ func (r *Request) Judge(status int, header http.Header, body []byte, address str
 func Answer(body []byte, header http.Header) (any, error) {
 	contentType := header.Get("Content-Type")
 	kind, _, _ := mime.ParseMediaType(contentType)
-	if kind != "application/json" && !strings.HasSuffix(kind, "+json") {
+	if !isJSON(kind) {
 		return string(body), nil
 	}
 	if len(bytes.TrimSpace(body)) == 0 {

@@ -27,6 +27,27 @@ func TestHTTPRequestsAreMadeFromTemplates(t *testing.T) {
 	}
 }
 
+func TestATextIsTheBodyOfAnotherContentType(t *testing.T) {
+	const given = `"name=\"{{printf "%s" .name}}\""` // as a service file has it in JSON
+	for contentType, want := range map[string]string{
+		"application/x-www-form-urlencoded": `name="a%20b%26c"`, "text/plain; charset=utf-8": `name="a b&c"`, "application/json": `"name=\"a b&c\""`,
+	} {
+		call, err := service.OpenHTTP(service.Spec{
+			HTTP: "POST", Path: "/", Data: given, Metadata: map[string][]string{"content-type": {contentType}}, From: map[string]string{"name": "login.name"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		request, err := call.For(t.Context(), "http://127.0.0.1:80", 0, service.Values{"name": "a b&c"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body, err := io.ReadAll(request.Body); err != nil || string(body) != want || request.Header.Get("Content-Type") != contentType {
+			t.Errorf("%s: the body is %s of %s (error %v), want %s", contentType, body, request.Header.Get("Content-Type"), err, want)
+		}
+	}
+}
+
 func TestHTTPResponsesAreJudged(t *testing.T) {
 	for _, c := range []struct {
 		spec    service.Spec

@@ -157,7 +157,7 @@ func Body(name string, text []byte, values ...string) (*Messages, error) {
 	return parseText(name, text, &Messages{values: values, escape: escapeJSON})
 }
 
-// Path is [Text] for a path with its query: values become parts of a segment or a parameter.
+// Path is [Text] for a path with its query, or for a form: values become parts of a segment or a parameter.
 func Path(name string, text []byte, values ...string) (*Messages, error) {
 	return parseText(name, text, &Messages{values: values, escape: escapePath})
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -98,6 +99,29 @@ func unescapeActions(line []byte) []byte {
 		}
 		return []byte(text)
 	})
+}
+
+// Unquoted returns the text of a JSON string whose template actions are not escaped; ok is false for another value.
+func Unquoted(value []byte) (text []byte, ok bool) {
+	value = bytes.TrimSpace(value)
+	if len(value) < 2 || value[0] != '"' || value[len(value)-1] != '"' {
+		return nil, false
+	}
+	value = value[1 : len(value)-1]
+	last := 0
+	unquote := func(part []byte) bool {
+		var unquoted string
+		err := json.Unmarshal(slices.Concat([]byte(`"`), part, []byte(`"`)), &unquoted)
+		text = append(text, unquoted...)
+		return err == nil
+	}
+	for _, at := range templateAction.FindAllIndex(value, -1) {
+		if !unquote(value[last:at[0]]) {
+			return nil, false
+		}
+		text, last = append(text, value[at[0]:at[1]]...), at[1]
+	}
+	return text, unquote(value[last:])
 }
 
 // Bodies parses HTTP bodies in JSON: one value, the elements of an array, or several values (NDJSON), which

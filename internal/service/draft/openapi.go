@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -27,7 +28,11 @@ type Request struct {
 	ID, Method, Path string
 	Body             *yaml.Node // nil: none
 	Headers          [][2]string
+	Comment          string // what the request lacks
 }
+
+// action is a template in a sample. Texts of the document are none, whatever they contain.
+type action string
 
 // requestMethods are those of which a service file can have calls, in the order of a draft.
 var requestMethods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
@@ -88,32 +93,66 @@ func basePath(servers openapi3.Servers) string {
 
 func request(path, method string, of *openapi3.Operation, parameters openapi3.Parameters) Request {
 	r := Request{ID: cmp.Or(of.OperationID, strings.ToLower(method)+pathName(path)), Method: method}
+	inPath := map[string]string{}
 	var query []string
 	for _, p := range parameters {
 		p := p.Value
 		if p == nil {
 			continue
 		}
-		value := inText(sampleOf(p.Example, p.Examples, p.Schema))
+		value := sampleOf(p.Example, p.Examples, p.Schema)
 		switch {
 		case p.In == openapi3.ParameterInPath:
-			path = strings.ReplaceAll(path, "{"+p.Name+"}", escaped(value, url.PathEscape))
+			inPath[p.Name] = escaped(value, url.PathEscape)
 		case p.In == openapi3.ParameterInQuery && p.Required:
 			query = append(query, url.QueryEscape(p.Name)+"="+escaped(value, url.QueryEscape))
 		case p.In == openapi3.ParameterInHeader && p.Required:
-			r.Headers = append(r.Headers, [2]string{p.Name, value})
+			r.Headers = append(r.Headers, [2]string{p.Name, escaped(value, literal)})
 		}
 	}
-	r.Path = path
+	r.Path = pathParameter.ReplaceAllStringFunc(path, func(name string) string {
+		return cmp.Or(inPath[strings.Trim(name, "{}")], "1") // a number and a text
+	})
 	if len(query) > 0 {
 		r.Path += "?" + strings.Join(query, "&")
 	}
 	if of.RequestBody != nil && of.RequestBody.Value != nil {
-		if media := of.RequestBody.Value.Content.Get("application/json"); media != nil {
-			r.Body = node(sampleOf(media.Example, media.Examples, media.Schema))
-		}
+		r.body(of.RequestBody.Value.Content)
 	}
 	return r
+}
+
+// pathParameter matches a parameter in a path.
+var pathParameter = regexp.MustCompile(`\{[^{}/]*\}`)
+
+const form = "application/x-www-form-urlencoded"
+
+// body adds a sample of a body of these types to the request.
+func (r *Request) body(types openapi3.Content) {
+	if media := types.Get("application/json"); media != nil {
+		r.Body = node(inData(sampleOf(media.Example, media.Examples, media.Schema)))
+		return
+	}
+	media := types.Get(form)
+	if media == nil {
+		if len(types) > 0 {
+			r.Comment = "Its body is " + strings.Join(slices.Sorted(maps.Keys(types)), " or ") + ": write it into data as a text, and set content-type in metadata."
+		}
+		return
+	}
+	fields, _ := sampleOf(media.Example, media.Examples, media.Schema).(map[string]any)
+	var pairs []string
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		values, several := fields[name].([]any)
+		if !several {
+			values = []any{fields[name]}
+		}
+		for _, value := range values {
+			pairs = append(pairs, url.QueryEscape(name)+"="+escaped(value, url.QueryEscape))
+		}
+	}
+	r.Body = text(strings.Join(pairs, "&"))
+	r.Headers = append(r.Headers, [2]string{"content-type", form})
 }
 
 // inText writes a sample value in a path, a query or a header: of a list its first element, as a list of one, and an
@@ -132,12 +171,36 @@ func inText(value any) string {
 	return fmt.Sprint(value)
 }
 
-// escaped escapes a value, unless it is a template.
-func escaped(value string, escape func(string) string) string {
-	if strings.HasPrefix(value, "{{") {
-		return value
+// escaped writes a sample value in a path, a query or a header, and escapes it unless it is a template.
+func escaped(value any, escape func(string) string) string {
+	if template, ok := value.(action); ok {
+		return string(template)
 	}
-	return escape(value)
+	return escape(inText(value))
+}
+
+// literal escapes what would begin a template.
+func literal(text string) string { return strings.ReplaceAll(text, "{{", "{{`{{`}}") }
+
+// inData returns a sample value whose texts are literal.
+func inData(value any) any {
+	switch v := value.(type) {
+	case string:
+		return literal(v)
+	case []any:
+		all := make([]any, len(v))
+		for i := range v {
+			all[i] = inData(v[i])
+		}
+		return all
+	case map[string]any:
+		all := map[string]any{}
+		for name := range v {
+			all[literal(name)] = inData(v[name])
+		}
+		return all
+	}
+	return value
 }
 
 // pathName writes /orders/{id} as OrdersId.
@@ -211,9 +274,10 @@ func schemaSample(ref *openapi3.SchemaRef, within []*openapi3.Schema) (value any
 	case s.Type.Is("object"), len(s.Properties) > 0, len(s.AllOf) > 0:
 		return objectSample(s, within), true
 	}
-	return cmp.Or(map[string]string{
-		"date": "2026-01-31", "date-time": "2026-01-31T12:00:00Z", "uuid": "{{uuid}}", "email": "name@example.org",
-	}[s.Format], "text"), true
+	if s.Format == "uuid" {
+		return action("{{uuid}}"), true
+	}
+	return cmp.Or(map[string]string{"date": "2026-01-31", "date-time": "2026-01-31T12:00:00Z", "email": "name@example.org"}[s.Format], "text"), true
 }
 
 func objectSample(s *openapi3.Schema, within []*openapi3.Schema) map[string]any {
@@ -259,6 +323,7 @@ func flowing(n *yaml.Node) {
 func (r Request) call() *yaml.Node {
 	out := mapping()
 	add(out, "http", text(r.Method))
+	out.Content[0].HeadComment = r.Comment
 	add(out, "path", text(r.Path))
 	if r.Body != nil {
 		add(out, "data", r.Body)

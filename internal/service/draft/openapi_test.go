@@ -1,6 +1,8 @@
 package draft_test
 
 import (
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +10,7 @@ import (
 
 	"rpclab/internal/experiment"
 	"rpclab/internal/lab"
+	"rpclab/internal/service"
 	"rpclab/internal/service/draft"
 	"rpclab/internal/testkit"
 )
@@ -60,5 +63,48 @@ func TestSamplesOfListsAndObjects(t *testing.T) {
 	}
 	if r := read.Requests[0]; r.Path != "/x?ids=1" || len(r.Headers) != 1 || r.Headers[0][1] != `{"a":1}` {
 		t.Errorf("the request is %+v, want ids=1 and X-Filter as JSON", r)
+	}
+}
+
+// What a document leaves out, and what would be a template, is a valid sample all the same.
+func TestSamplesOfWhatIsNotDeclared(t *testing.T) {
+	read, err := draft.ReadOpenAPI("testdata/odd.openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := draft.Service{Command: "rpclab init 127.0.0.1:1", Addresses: []string{"127.0.0.1:1"}, OpenAPI: read}.Write()
+	if err != nil {
+		t.Fatal(err)
+	}
+	testkit.Golden(t, "odd.yaml", string(text))
+	file, err := experiment.ReadService(experiment.ServiceDocument{File: "odd.yaml", Text: text}, lab.Vocabulary())
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	sent := map[string]string{}
+	for _, call := range file.Calls {
+		prepared, err := service.OpenHTTP(service.Spec{Name: call.Name, HTTP: call.HTTP, Path: call.Path, Data: string(call.Data), Metadata: call.Metadata})
+		if err != nil {
+			t.Errorf("%v in\n%s", err, text)
+			continue
+		}
+		request, err := prepared.For(t.Context(), "http://shop", 0, nil)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		body, err := io.ReadAll(request.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		sent[call.Name] = fmt.Sprintf("%s %s %s", request.URL, request.Header.Get("X-Template"), body)
+	}
+	for name, want := range map[string]string{
+		"get-item": "http://shop/items/1/parts/1 {{.}} ", "put-item": `http://shop/items/%7B%7Bx  {"{{key":1,"note":"{{if}}"}`,
+		"login": "http://shop/login  name=a+b%26c&scope=x&scope=y&template=%7B%7Bz",
+	} {
+		if sent[name] != want {
+			t.Errorf("%s sends %q, want %q", name, sent[name], want)
+		}
 	}
 }
