@@ -9,9 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime/debug"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -123,16 +121,15 @@ func TestManyConnectionsShareTheCallsEvenly(t *testing.T) {
 	}
 }
 
-// sockets returns the number of TCP sockets of this machine: two for a local connection.
-func sockets(t *testing.T) int {
+// openFiles returns the number of open files of programs, each accepted connection among them.
+func openFiles(t *testing.T, programs []*exec.Cmd) (n int) {
 	t.Helper()
-	text, err := os.ReadFile("/proc/net/sockstat")
-	if err != nil {
-		t.Fatal(err)
-	}
-	n, err := strconv.Atoi(string(regexp.MustCompile(`TCP: inuse (\d+)`).FindSubmatch(text)[1]))
-	if err != nil {
-		t.Fatal(err)
+	for _, program := range programs {
+		files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", program.Process.Pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += len(files)
 	}
 	return n
 }
@@ -148,17 +145,21 @@ func fiftyThousand(t *testing.T, wrong func(format string, args ...any)) {
 	if *soak {
 		think = "1m"
 	}
-	address, _ := greeterAt(t)
-	one := rpclab(t, "load", "--call", sayHello, "-d", `{"name": "{{.Number}}"}`, "--calls", "1", "--json", "-", address)
+	var addresses []string
+	var servers []*exec.Cmd
+	for i := 0; i*each < all; i++ {
+		address, server := greeterAt(t)
+		addresses, servers = append(addresses, address), append(servers, server)
+	}
+	one := rpclab(t, "load", "--call", sayHello, "-d", `{"name": "{{.Number}}"}`, "--calls", "1", "--json", "-", addresses[0])
 	alone := resulttest.Read(t, strings.NewReader(one.stdout)).Arms[0].Resources.Client.RSS // mostly pages of the program file
-	before := sockets(t)
+	before := openFiles(t, servers)
 	type generator struct {
 		command        *exec.Cmd
 		stdout, stderr bytes.Buffer
 	}
 	var generators []*generator
-	for i := 0; i*each < all; i++ {
-		address, _ := greeterAt(t)
+	for i, address := range addresses {
 		g := &generator{command: command(t, t.TempDir(), "load", "--call", sayHello, "-d", `{"name": "{{.Number}}"}`, "--json", "-",
 			"--connections", fmt.Sprint(each), "--concurrency", fmt.Sprint(each), "--think", think, "--calls", fmt.Sprint(2*each), "--timeout", "2m",
 			"--source", fmt.Sprintf("127.1.%d.0/28", i), address)}
@@ -171,7 +172,7 @@ func fiftyThousand(t *testing.T, wrong func(format string, args ...any)) {
 	most := 0
 	began := time.Now()
 	testkit.AwaitFor(t, 5*time.Minute, "all connections are open at once", func() bool {
-		most = max(most, (sockets(t)-before)/2)
+		most = max(most, openFiles(t, servers)-before)
 		return most >= all
 	})
 	t.Logf("%d connections were open at once after %v", most, time.Since(began))
@@ -187,5 +188,5 @@ func fiftyThousand(t *testing.T, wrong func(format string, args ...any)) {
 			wrong("generator %d used %d MiB, want at most 6/5 of the %d MiB that it uses with one connection, and 8 KiB per connection", i, peak>>20, alone>>20)
 		}
 	}
-	testkit.Await(t, "the connections are closed", func() bool { return sockets(t)-before < all/100 })
+	testkit.Await(t, "the connections are closed", func() bool { return openFiles(t, servers)-before < all/100 })
 }
