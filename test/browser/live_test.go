@@ -197,6 +197,13 @@ func TestTwoSelectedRunsAreCompared(t *testing.T) {
 			t.Errorf("the comparison does not say %q", want)
 		}
 	}
+	// Each reason stands once, below the table, however many metrics it leaves undecided.
+	if n := eval[int](t, runs, `[...document.querySelectorAll("table")].filter((table) => table.textContent.includes("make more")).length`); n > 0 {
+		t.Errorf("%d tables repeat a reason in their rows", n)
+	}
+	if n := eval[int](t, runs, `document.querySelectorAll(".reasons li").length`); n == 0 {
+		t.Error("no reason of an undecided metric is shown")
+	}
 	fits(t, runs)
 	picture(t, runs, "compare")
 }

@@ -33,21 +33,25 @@ export async function compare(main: HTMLElement): Promise<void> {
 }
 
 function comparison(c: Comparison): HTMLElement {
-  const run = (side: Comparison["a"]) => element("a", { href: reportPath(side.id), title: side.id }, `${side.experiment} of ${formatTime(side.started)}`);
-  const box = element("div", { class: "comparison" }, element("h2", {}, run(c.b), " compared with ", run(c.a)));
+  const run = (name: string, side: Comparison["a"]) => element("a", { href: reportPath(side.id), title: side.id }, `${name}: ${side.experiment} of ${formatTime(side.started)}`);
+  const box = element("div", { class: "comparison" }, element("h2", {}, run("B", c.b), " compared with ", run("A", c.a)));
   for (const text of c.warnings) box.append(element("p", { class: "warning" }, text.charAt(0).toUpperCase() + text.slice(1) + "."));
   const table = (name: string, columns: [string, boolean?][], rows: string[][]) => {
     if (rows.length > 0) box.append(element("h3", {}, name), withTools(buildTable({ columns: columns.map(([name, number]) => ({ name, number })), rows }), name));
   };
   const sweep = new Set(c.ratios.map((r) => cellText(r.cell))).size > 1;
-  const ratios = (secondary: boolean) => c.ratios.filter((r) => (r.secondary ?? false) === secondary).map((r) => {
-    const [name, divisor] = describeMetric(r.metric);
-    return [r.arm + (sweep ? `, ${cellText(r.cell)}` : ""), name, short(r.a / divisor), short(r.b / divisor), r.ratio ? ratioMark(r.bound) + ratio(r.ratio) : "–", r.ci[0] || r.ci[1] ? `${ratio(r.ci[0])}–${ratio(r.ci[1])}` : "–", (words[r.decision] ?? r.decision) + (r.reason ? `: ${r.reason}` : "")];
-  });
-  const columns: [string, boolean?][] = [["arm"], ["metric"], ["before", true], ["after", true], ["ratio", true], ["interval", true], ["verdict"]];
-  table("Headline metrics", columns, ratios(false));
-  table("Other metrics", columns, ratios(true));
-  table("Other differences", [["setting"], ["arm"], ["before"], ["after"]], c.differences.map((d) => [d.what, d.arm ?? "", d.a || "–", d.b || "–"]));
+  const columns: [string, boolean?][] = [["arm"], ["metric"], ["A", true], ["B", true], ["ratio", true], ["interval", true], ["verdict"]];
+  const ratios = (title: string, all: Comparison["ratios"]) => {
+    table(title, columns, all.map((r) => {
+      const [name, divisor] = describeMetric(r.metric);
+      return [r.arm + (sweep ? `, ${cellText(r.cell)}` : ""), name, short(r.a / divisor), short(r.b / divisor), r.ratio ? ratioMark(r.bound) + ratio(r.ratio) : "–", r.ci[0] || r.ci[1] ? `${ratio(r.ci[0])}–${ratio(r.ci[1])}` : "–", words[r.decision] ?? r.decision];
+    }));
+    const reasons = [...new Set(all.map((r) => r.reason).filter((reason) => reason))];
+    if (reasons.length > 0) box.append(element("ul", { class: "reasons" }, ...reasons.map((reason) => element("li", {}, `undecided: ${reason}`))));
+  };
+  ratios("Headline metrics", c.ratios.filter((r) => !r.secondary));
+  ratios("Other metrics", c.ratios.filter((r) => r.secondary));
+  table("Other differences", [["setting"], ["arm"], ["A"], ["B"]], c.differences.map((d) => [d.what, d.arm ?? "", d.a || "–", d.b || "–"]));
   table("Not compared", [["arm"], ["reason"]], c.refused.map((r) => [r.arm, r.reason]));
   if (c.ratios.length === 0) box.append(element("p", { class: "none" }, "No arm of one run can be compared with an arm of the other."));
   return box;
