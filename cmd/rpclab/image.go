@@ -35,8 +35,12 @@ func imageBuildCommand() *cobra.Command {
 		Use:   "build (--output FILE.tar | --push NAME)",
 		Short: "Build a container image of rpclab without a container engine",
 		Long: `Builds a container image with rpclab and the proxies that are installed on this
-machine, and prints its name, which is the default of 'rpclab run --image'. The
-image runs as a non-root user on a read-only root file system.`,
+machine, and prints its name for 'rpclab run --image'. The image runs as a
+non-root user on a read-only root file system. Images with the same contents
+have the same name.
+
+A run on a cluster of kind, k3d or minikube builds and loads the image that it
+needs itself.`,
 		Example: `  rpclab image build --push registry.example.com/team/rpclab:v1
 
   rpclab image build --output rpclab.tar
@@ -45,7 +49,7 @@ image runs as a non-root user on a read-only root file system.`,
 		RunE: func(c *cobra.Command, _ []string) error { return buildImage(c, f) },
 	}
 	flags := command.Flags()
-	flags.StringVar(&f.name, "name", "", "`name` of the image in --output (default: the name of --push, or rpclab with this version)")
+	flags.StringVar(&f.name, "name", "", "`name` of the image in --output (default: the name of --push, or rpclab with a checksum of its contents)")
 	flags.StringVar(&f.output, "output", "", "write an OCI archive to `file`")
 	flags.StringVar(&f.push, "push", "", "push the image to a registry as `name`, with the credentials of docker login")
 	flags.StringVar(&f.platform, "platform", "", "`linux/ARCHITECTURE` (default: this machine's architecture)")
@@ -76,12 +80,7 @@ func buildImage(c *cobra.Command, f imageFlags) (err error) {
 	if f.name == "" {
 		f.name = f.push
 	}
-	if f.name == "" {
-		if f.name, err = image.DefaultName(); err != nil {
-			return err
-		}
-	}
-	if _, err := image.FullName(f.name); err != nil {
+	if _, err := image.FullName(f.name); f.name != "" && err != nil {
 		return usageError{err}
 	}
 	dir, err := process.NewTempDir()
@@ -91,6 +90,11 @@ func buildImage(c *cobra.Command, f imageFlags) (err error) {
 	defer func() { err = errors.Join(err, dir.Remove()) }()
 	if o.Program, err = image.Program(c.Context(), o.Platform, dir.Path); err != nil {
 		return err
+	}
+	if f.name == "" {
+		if f.name, err = image.Name(o); err != nil {
+			return err
+		}
 	}
 	built, err := image.Build(o)
 	if err != nil {

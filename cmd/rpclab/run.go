@@ -16,7 +16,6 @@ import (
 	"rpclab/internal/cluster"
 	"rpclab/internal/cluster/kubernetes"
 	"rpclab/internal/experiment"
-	"rpclab/internal/image"
 	"rpclab/internal/lab"
 	"rpclab/internal/result"
 )
@@ -26,7 +25,7 @@ type runFlags struct {
 	experiment.Options
 	on       string
 	where    kubernetes.ClientConfig
-	image    string
+	images   imageSource
 	service  string // file
 	until    string
 	planOnly bool
@@ -78,7 +77,7 @@ With --no-wait it starts at once, and the results of both say so.`,
 	flags := command.Flags()
 	flags.StringVar(&f.on, "on", "local", "`cluster` to run on: local or kubernetes")
 	registerKubernetes(flags, &f.where)
-	flags.StringVar(&f.image, "image", "", "`name` of the rpclab image on kubernetes (default: $RPCLAB_IMAGE, or the name that 'rpclab image build' prints)")
+	f.images.register(flags)
 	flags.StringVar(&f.service, "service", "", "`file` of your own service, which all arms call in place of rpclab's servers")
 	flags.StringVar(&f.Call, "call", "", "`name` of the call in the service file (default: the first)")
 	flags.StringToStringVar(&f.Mix, "mix", nil, "several calls of the service file with their `shares`, such as get=80%,list=20%, in place of one")
@@ -299,20 +298,13 @@ func (f runFlags) runAndShow(c *cobra.Command, plan lab.Plan, commandLine string
 		show(p)
 	}}
 	if f.on == "kubernetes" {
-		return conduct(ctx, plan, o, func(o *lab.Options) (cluster.Cluster, error) { return f.openKubernetes(ctx, plan.Plan, o, bar) })
+		return conduct(ctx, plan, o, func(o *lab.Options) (cluster.Cluster, error) { return f.openKubernetes(ctx, plan, o, bar) })
 	}
 	return conductLocal(ctx, c.ErrOrStderr(), plan, o, f.machine)
 }
 
 // openKubernetes creates a cluster in a new namespace, and shows what it waits for.
-func (f runFlags) openKubernetes(ctx context.Context, plan experiment.Plan, o *lab.Options, bar *progress) (cluster.Cluster, error) {
-	name := cmp.Or(f.image, os.Getenv("RPCLAB_IMAGE"))
-	if name == "" {
-		var err error
-		if name, err = image.DefaultName(); err != nil {
-			return nil, err
-		}
-	}
+func (f runFlags) openKubernetes(ctx context.Context, plan lab.Plan, o *lab.Options, bar *progress) (cluster.Cluster, error) {
 	api, err := kubernetes.Connect(f.where)
 	if err != nil {
 		return nil, err
@@ -321,7 +313,11 @@ func (f runFlags) openKubernetes(ctx context.Context, plan experiment.Plan, o *l
 	for _, n := range api.Nodes(ctx) {
 		o.Nodes = append(o.Nodes, result.Node(n))
 	}
-	return kubernetes.New(ctx, api, kubernetes.Options{ID: o.ID, Image: name, Progress: bar.wait, Note: bar.note, Disruptions: disruptions(plan)})
+	name, err := f.images.find(ctx, api, plan, *o, bar)
+	if err != nil {
+		return nil, err
+	}
+	return kubernetes.New(ctx, api, kubernetes.Options{ID: o.ID, Image: name, Progress: bar.wait, Note: bar.note, Disruptions: disruptions(plan.Plan)})
 }
 
 // disruptions are the events on Services that run already.

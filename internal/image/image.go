@@ -4,6 +4,7 @@ package image
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -44,13 +45,21 @@ func Platform(text string) (v1.Platform, error) {
 // RunsHere says whether programs of this machine run on the platform.
 func RunsHere(p v1.Platform) bool { return p.OS == runtime.GOOS && p.Architecture == runtime.GOARCH }
 
-// Build builds an image. The same programs always give the same image. The layers are ordered by
-// how seldom they change, so that nodes have the lower layers already: user and certificates, a
-// layer for each other program with its libraries, and rpclab.
+// Build builds an image. The same programs always give the same image.
 func Build(o Options) (v1.Image, error) {
+	layers, err := o.layers()
+	if err != nil {
+		return nil, err
+	}
+	return assemble(layers, o)
+}
+
+// layers are the contents of the image, ordered by how seldom they change, so that nodes have the lower layers already:
+// user and certificates, a layer for each other program with its libraries, and rpclab.
+func (o Options) layers() ([]contents, error) {
 	layers := []contents{base()}
 	have := map[string]bool{} // by path in the image
-	for _, name := range o.Tools {
+	for _, name := range slices.Sorted(slices.Values(o.Tools)) {
 		if !RunsHere(o.Platform) {
 			return nil, fmt.Errorf("%s of this machine (%s/%s) does not run on %s: leave it out with --with ''",
 				name, runtime.GOOS, runtime.GOARCH, o.Platform)
@@ -77,7 +86,7 @@ func Build(o Options) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	return assemble(append(layers, own), o)
+	return append(layers, own), nil
 }
 
 func assemble(layers []contents, o Options) (v1.Image, error) {

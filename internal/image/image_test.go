@@ -18,6 +18,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"rpclab/internal/testkit"
 )
@@ -166,6 +167,25 @@ func TestFailedWriteArchiveLeavesNoFile(t *testing.T) {
 	}
 }
 
+func TestArchiveIsReadByOldDockerToo(t *testing.T) {
+	archive, image := filepath.Join(t.TempDir(), "image.tar"), smallImage(t)
+	if err := WriteArchive(archive, "rpclab:v1", image); err != nil {
+		t.Fatal(err)
+	}
+	tag, err := name.NewTag("docker.io/library/rpclab:v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := tarball.ImageFromPath(archive, &tag) // reads manifest.json only
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := read.ConfigName()
+	if want, _ := image.ConfigName(); err != nil || got != want {
+		t.Errorf("the archive has the image %s (error %v), want %s", got, err, want)
+	}
+}
+
 func TestPushedImageIsInTheRegistry(t *testing.T) {
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
 	defer server.Close()
@@ -204,13 +224,27 @@ func TestPushErrorNamesTheRegistry(t *testing.T) {
 	}
 }
 
-func TestDefaultNameIsStable(t *testing.T) {
-	first, err := DefaultName()
-	if err != nil {
+func TestNameIsThatOfTheContents(t *testing.T) {
+	name := func(program string) string {
+		t.Helper()
+		named, err := Name(Options{Program: program})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := FullName(named); err != nil {
+			t.Error(err)
+		}
+		return named
+	}
+	copied := filepath.Join(t.TempDir(), "copy")
+	text, err := os.ReadFile("/bin/sh")
+	if err := errors.Join(err, os.WriteFile(copied, text, 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	second, err := DefaultName()
-	if err != nil || first != second || !strings.HasPrefix(first, "rpclab:") || strings.ContainsAny(first, "+ ") {
-		t.Errorf("the names are %q and %q (error %v), want the same, rpclab: and a valid tag", first, second, err)
+	if first, second := name("/bin/sh"), name(copied); first != second || !strings.HasPrefix(first, "rpclab:") {
+		t.Errorf("images of a program and its copy have the names %s and %s, want the same", first, second)
+	}
+	if other := name("/bin/ls"); other == name("/bin/sh") {
+		t.Errorf("images of two programs have the same name %s", other)
 	}
 }

@@ -34,11 +34,20 @@ func Version() (string, error) {
 	return hex.EncodeToString(sum.Sum(nil))[:12], nil
 }
 
-// DefaultName is the default image name of `rpclab image build` and of runs on Kubernetes:
-// rpclab:<version>.
-func DefaultName() (string, error) {
-	tag, err := Version()
-	return "rpclab:" + tag, err
+// Name is the default name of an image: rpclab:<the first digits of a SHA-256 of all its files>, so that images with the
+// same contents have the same name.
+func Name(o Options) (string, error) {
+	layers, err := o.layers()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	for _, layer := range layers {
+		if err := layer.pack(sum); err != nil {
+			return "", fmt.Errorf("pack %s: %w", layer.what, err)
+		}
+	}
+	return "rpclab:" + hex.EncodeToString(sum.Sum(nil))[:12], nil
 }
 
 // FullName completes a name with the default registry, repository and tag, as container runtimes

@@ -3,6 +3,7 @@ package image
 import (
 	"archive/tar"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,12 +16,13 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"rpclab/internal/process"
 )
 
-// WriteArchive writes an OCI archive (the image layout in a tar), atomically. `ctr images import`
-// gives the image this name.
+// WriteArchive writes an OCI archive (the image layout in a tar), atomically. `ctr images import` and `docker load` give
+// the image this name.
 func WriteArchive(path, imageName string, image v1.Image) (err error) {
 	full, err := FullName(imageName)
 	if err != nil {
@@ -45,6 +47,9 @@ func WriteArchive(path, imageName string, image v1.Image) (err error) {
 	})); err != nil {
 		return err
 	}
+	if err := describeForDocker(filepath.Join(dir.Path, "manifest.json"), full, image); err != nil {
+		return err
+	}
 	out, err := os.CreateTemp(filepath.Dir(path), ".rpclab-")
 	if err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, err)
@@ -58,6 +63,24 @@ func WriteArchive(path, imageName string, image v1.Image) (err error) {
 		return fmt.Errorf("cannot write %s: %w", path, err)
 	}
 	return os.Rename(out.Name(), path)
+}
+
+// describeForDocker writes the file in which Docker before version 25 finds the image, as `docker save` does.
+func describeForDocker(path, name string, image v1.Image) error {
+	manifest, err := image.Manifest()
+	if err != nil {
+		return err
+	}
+	blob := func(d v1.Descriptor) string { return "blobs/" + d.Digest.Algorithm + "/" + d.Digest.Hex }
+	described := tarball.Descriptor{Config: blob(manifest.Config), RepoTags: []string{name}}
+	for _, layer := range manifest.Layers {
+		described.Layers = append(described.Layers, blob(layer))
+	}
+	text, err := json.Marshal(tarball.Manifest{described})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, text, 0o644)
 }
 
 // pack writes a directory to a tar.

@@ -10,9 +10,20 @@ import (
 	"rpclab/internal/tool"
 )
 
+// Tools returns the programs that routes of the plan start, by name, in the order of the arms.
+func (p Plan) Tools() []string {
+	names := []string{}
+	for _, t := range p.trials {
+		if name := t.route.Binary; name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // Needs adds to a plan's description what the run starts on this machine.
 func (p Plan) Needs(to result.Plan) result.Plan {
-	to.Tools, to.Missing = []string{}, []string{}
+	to.Tools, to.Missing = p.Tools(), []string{}
 	together, memory := map[string]int{}, map[string]uint64{} // of the first round, by cell and group
 	for _, t := range p.trials {
 		if t.Round > 1 {
@@ -28,11 +39,10 @@ func (p Plan) Needs(to result.Plan) result.Plan {
 		to.Processes = max(to.Processes, together[key])
 		files, _ := filesNeeded(t)
 		to.Files = max(to.Files, files)
-		if name := t.route.Binary; name != "" && !slices.Contains(to.Tools, name) {
-			to.Tools = append(to.Tools, name)
-			if _, err := tool.Find(name); errors.Is(err, tool.ErrMissing) {
-				to.Missing = append(to.Missing, name)
-			}
+	}
+	for _, name := range to.Tools {
+		if _, err := tool.Find(name); errors.Is(err, tool.ErrMissing) {
+			to.Missing = append(to.Missing, name)
 		}
 	}
 	return to

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -51,10 +52,16 @@ func root() *cobra.Command {
 		Use: "up", Short: "Start the cluster, which runs on in the background", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			kubeconfig, err := up(c.Context(), name, nodes, detached)
-			if err == nil {
-				fmt.Println("export KUBECONFIG=" + kubeconfig)
+			if err != nil {
+				return err
 			}
-			return err
+			module, err := exec.CommandContext(c.Context(), "go", "list", "-m", "-f", "{{.Dir}}").Output()
+			if err != nil {
+				return err
+			}
+			fmt.Printf("export RPCLAB_LOAD_IMAGE='go -C %s run ./test/cluster load-image --name %s'\n", strings.TrimSpace(string(module)), name)
+			fmt.Println("export KUBECONFIG=" + kubeconfig)
+			return nil
 		},
 	}
 	with := &cobra.Command{

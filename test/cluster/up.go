@@ -158,7 +158,11 @@ func with(ctx context.Context, name string, nodes int, args []string) (err error
 	defer stop()
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "RPCLAB_CLUSTER="+name)
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "RPCLAB_CLUSTER="+name, "RPCLAB_LOAD_IMAGE="+self+" load-image --name "+name)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return cmd.Run()

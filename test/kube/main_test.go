@@ -69,8 +69,7 @@ func onNodeNetwork(t *testing.T, args ...string) string {
 
 var loaded sync.Map // names of images on the nodes
 
-// image builds an image of rpclab and loads it onto every node. An empty name is the default of a run. It
-// returns the full name.
+// image builds an image of rpclab with all proxies and loads it onto every node. It returns the name.
 func image(t *testing.T, name string) string {
 	t.Helper()
 	if full, ok := loaded.Load(name); ok {

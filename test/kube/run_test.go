@@ -36,9 +36,10 @@ type outcome struct {
 func begin(t *testing.T, args ...string) *liveRun {
 	t.Helper()
 	clusterDir(t)
-	image(t, "")
+	name := image(t, "")
 	g := &liveRun{file: filepath.Join(t.TempDir(), "result.json")}
 	g.command = exec.CommandContext(t.Context(), testkit.Rpclab(t), append([]string{"run", "--on", "kubernetes", "--no-store", "--json", g.file}, args...)...)
+	g.command.Env = append(os.Environ(), "RPCLAB_IMAGE="+name)
 	g.command.Stderr = g
 	if err := g.command.Start(); err != nil {
 		t.Fatal(err)

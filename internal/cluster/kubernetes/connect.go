@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,6 +31,10 @@ type API struct {
 	config  *rest.Config
 	// Version of the API server: v1.34.4.
 	Version string
+	// Context of the kubeconfig; empty: the connection needs none.
+	Context string
+	// LoadCommand loads the image archive that follows it into all nodes; nil: not known.
+	LoadCommand []string
 }
 
 // Close closes idle connections, which clients of the same configuration share.
@@ -47,7 +52,8 @@ func Connect(selected ClientConfig) (*API, error) {
 	klog.SetLogger(logr.Discard()) // client-go's log would mix with ours
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = selected.Kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: selected.Context}).ClientConfig()
+	found := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: selected.Context})
+	config, err := found.ClientConfig()
 	if clientcmd.IsEmptyConfig(err) || errors.Is(err, rest.ErrNotInCluster) {
 		return nil, errors.New("no Kubernetes is configured: set KUBECONFIG or --kubeconfig to the file that kubectl uses")
 	}
@@ -57,6 +63,10 @@ func Connect(selected ClientConfig) (*API, error) {
 	config.QPS, config.Burst = 100, 200 // a run sends few requests, in bursts
 	config.UserAgent = manager
 	api := &API{config: config}
+	if raw, err := found.RawConfig(); err == nil { // within a cluster there is none
+		api.Context = cmp.Or(selected.Context, raw.CurrentContext)
+		api.LoadCommand = loadCommand(raw, api.Context)
+	}
 	if api.client, err = client.NewForConfig(config); err != nil {
 		return nil, fmt.Errorf("invalid kubeconfig: %w", err)
 	}

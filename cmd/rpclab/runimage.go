@@ -1,0 +1,110 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/spf13/pflag"
+
+	"rpclab/internal/cluster/kubernetes"
+	"rpclab/internal/experiment"
+	"rpclab/internal/image"
+	"rpclab/internal/lab"
+	"rpclab/internal/process"
+	"rpclab/internal/result"
+)
+
+// imageSource is the flags that say which image pods run, and how it gets to the nodes.
+type imageSource struct{ name, load string }
+
+func (s *imageSource) register(flags *pflag.FlagSet) {
+	flags.StringVar(&s.name, "image", "", "`name` of the rpclab image on kubernetes (default: $RPCLAB_IMAGE; without it rpclab builds the image that the run needs and loads it into the nodes)")
+	flags.StringVar(&s.load, "load-image", "", "`command` that loads the archive of an image, its last argument, into the nodes (default: $RPCLAB_LOAD_IMAGE, or the command of kind, k3d or minikube, by the context)")
+}
+
+// find returns the name of the image of a run's pods. If the user names none and a node lacks the image that the run
+// needs, find builds and loads it.
+func (s imageSource) find(ctx context.Context, api *kubernetes.API, plan lab.Plan, o lab.Options, bar *progress) (name string, err error) {
+	if name := cmp.Or(s.name, os.Getenv("RPCLAB_IMAGE")); name != "" {
+		return name, nil
+	}
+	dir, err := process.NewTempDir()
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, dir.Remove()) }()
+	bar.wait("looking for the image of this run on the nodes")
+	contents := image.Options{Tools: plan.Tools(), Platform: platformOf(o.Nodes)}
+	if contents.Program, err = image.Program(ctx, contents.Platform, dir.Path); err != nil {
+		return "", err
+	}
+	if name, err = image.Name(contents); err != nil {
+		return "", err
+	}
+	full, err := image.FullName(name)
+	if err != nil {
+		return "", err
+	}
+	lacking, known := api.LacksImage(ctx, full)
+	loader, command := s.loader(api)
+	switch {
+	case known && len(lacking) == 0:
+		return name, nil
+	case loader == nil && !known: // the nodes may have the image: a kubelet says if they do not
+		return name, nil
+	case loader == nil:
+		return "", fmt.Errorf("nodes lack the image %s of this run: %s. rpclab loads images into clusters of kind, k3d and minikube, and the context is %s.\n%s\n"+
+			"Or name a command that loads an archive into the nodes: --load-image COMMAND", name, strings.Join(lacking, ", "), cmp.Or(api.Context, "none"), pushInstead(name, contents, o.Command))
+	}
+	bar.wait("building the image " + name)
+	archive := filepath.Join(dir.Path, strings.ReplaceAll(name, ":", "-")+".tar")
+	built, err := image.Build(contents)
+	if err == nil {
+		err = image.WriteArchive(archive, name, built)
+	}
+	if err != nil {
+		return "", err
+	}
+	bar.wait("loading the image into the nodes: " + command)
+	if _, err := process.Run(ctx, process.Spec{Args: slices.Concat(loader, []string{archive})}); err != nil {
+		return "", fmt.Errorf("cannot load the image %s into the nodes: %s: %w\n%s", name, command, err, pushInstead(name, contents, o.Command))
+	}
+	bar.note("Loaded the image " + name + " into the nodes: " + command)
+	return name, nil
+}
+
+// loader is the program and arguments that load the archive after them, and how to show them; nil: not known.
+func (s imageSource) loader(api *kubernetes.API) (args []string, shown string) {
+	if own := cmp.Or(s.load, os.Getenv("RPCLAB_LOAD_IMAGE")); own != "" {
+		return []string{"sh", "-c", own + ` "$1"`, "sh"}, own
+	}
+	return api.LoadCommand, experiment.CommandLine(api.LoadCommand...)
+}
+
+// platformOf is the platform of the nodes if all have the same, else that of this machine.
+func platformOf(nodes []result.Node) v1.Platform {
+	platform, _ := image.Platform("") // never fails for the default
+	for i, node := range nodes {
+		if i == 0 {
+			platform = v1.Platform{OS: node.OS, Architecture: node.Arch}
+		} else if platform.Architecture != node.Arch {
+			platform, _ = image.Platform("")
+			break
+		}
+	}
+	return platform
+}
+
+// pushInstead is the commands that push the image to a registry and run with it.
+func pushInstead(name string, contents image.Options, run string) string {
+	pushed := "REGISTRY/" + name
+	build := []string{"rpclab", "image", "build", "--with", strings.Join(contents.Tools, ","), "--push", pushed}
+	return fmt.Sprintf("Push it to a registry that the nodes can reach:\n  %s\n  %s --image %s", experiment.CommandLine(build...), run, pushed)
+}

@@ -1,0 +1,37 @@
+package kubernetes
+
+import (
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// LacksImage are the nodes that could run pods and do not report an image (with its full name). known is false if
+// rpclab cannot list nodes.
+func (a *API) LacksImage(ctx context.Context, name string) (nodes []string, known bool) {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	list, err := a.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil { // without permission a kubelet pulls the image, or says that it cannot
+		return nil, false
+	}
+	for _, node := range list.Items {
+		if !runsPods(node) {
+			continue
+		}
+		has := slices.ContainsFunc(node.Status.Images, func(i corev1.ContainerImage) bool { return slices.Contains(i.Names, name) })
+		if !has {
+			nodes = append(nodes, node.Name)
+		}
+	}
+	return nodes, true
+}
+
+// runsPods reports whether a node accepts pods that tolerate no taint.
+func runsPods(node corev1.Node) bool {
+	return !node.Spec.Unschedulable && !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
+		return t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute
+	})
+}
