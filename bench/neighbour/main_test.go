@@ -1,10 +1,12 @@
 package main
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"rpclab/internal/measure"
 	"rpclab/internal/result"
 	"rpclab/internal/testkit"
 )
@@ -25,8 +27,9 @@ func TestPageCountsDecisionsAndWarnings(t *testing.T) {
 	document.MachineWarnings = append(document.MachineWarnings, result.MachineWarning{Kind: result.MachineBusy, Share: others})
 	busy.add(document)
 	busy.add(document)
+	busy.neighbour = []float64{0.48, 0.5, 0.5}
 	text := markdown(quiet, busy, time.Now())
-	for _, want := range []string{"in the median trial; 0 of the runs warn", "used 31 % of the CPU time in the median trial; 2 of the runs warn",
+	for _, want := range []string{"in the median run it used 50 %", "every run with the neighbour warns of it is reached", "in the median trial; 0 of the runs warn", "used 31 % of the CPU time in the median trial; 2 of the runs warn",
 		"| new-channel | latency_p50 | 0 | 2 | 0 | 0 | 1.500–1.700 |", "| new-channel | latency_p99 | 0 | 0 | 0 | 2 | – |"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("want %q in\n%s", want, text)
@@ -37,6 +40,35 @@ func TestPageCountsDecisionsAndWarnings(t *testing.T) {
 	}
 }
 
-func TestTheNeighbourStops(t *testing.T) {
-	useHalfACPU()()
+func TestPageSaysThatARunDoesNotWarn(t *testing.T) {
+	quiet, busy := newTally(), newTally()
+	busy.add(result.Document{MachineWarnings: []result.MachineWarning{{Kind: result.MachineBusy}}})
+	busy.add(result.Document{MachineWarnings: []result.MachineWarning{{Kind: result.MachineShared}}})
+	if text := markdown(quiet, busy, time.Now()); !strings.Contains(text, "every run with the neighbour warns of it is not reached") || !strings.Contains(text, "1 of the runs warn") {
+		t.Errorf("want a goal that is not reached, and 1 run that warns, in\n%s", text)
+	}
+}
+
+// The neighbour measures CPU time, so on a busy machine it computes for longer, and never uses more than half.
+func TestTheNeighbourUsesHalfOfACPU(t *testing.T) {
+	cpu := func() time.Duration {
+		used, err := measure.CPU(os.Getpid())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return used
+	}
+	before, began := cpu(), time.Now()
+	stop := useHalfACPU()
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	for cpu()-before < 50*time.Millisecond {
+		<-ticker.C
+	}
+	if elapsed := time.Since(began); elapsed < 80*time.Millisecond {
+		t.Errorf("50 ms of CPU time took %s, want about 100 ms", elapsed)
+	}
+	if share := stop(); share <= 0 || share > 0.6 {
+		t.Errorf("the neighbour used %.2f of a CPU, want half of one at most", share)
+	}
 }
