@@ -63,7 +63,7 @@ func (s *Server) draft(r *http.Request) (any, error) {
 	defer cancel()
 	text, err := s.Draft(ctx, want.Address)
 	if err != nil {
-		return nil, problem{http.StatusBadRequest, err.Error()}
+		return nil, problem{http.StatusBadRequest, inBrowser(err.Error(), want.Address)}
 	}
 	read, err := readOnPage(string(text))
 	if err != nil {
@@ -73,6 +73,20 @@ func (s *Server) draft(r *http.Request) (any, error) {
 		Text  string   `json:"text"`
 		Calls []string `json:"calls"`
 	}{string(text), callNames(read)}, nil
+}
+
+// inBrowser replaces remedies in the error of a draft that are flags of rpclab init, which the page has not.
+func inBrowser(text, address string) string {
+	with := func(flag string) string {
+		return "run `rpclab init " + address + " " + flag + " > service.yaml`, and start this page with `rpclab serve --service service.yaml`"
+	}
+	const files = "describe the methods with --proto FILE or --protoset FILE"
+	return strings.NewReplacer(
+		"send the metadata that it requires with --metadata, or "+files, with("--metadata 'KEY: VALUE'"),
+		files, with("--proto FILE"),
+		"use --proto or --protoset", with("--proto FILE"),
+		"it may require --tls", "if it requires TLS, "+with("--tls"),
+	).Replace(text)
 }
 
 // NewService reads a service file that a page offers.

@@ -5,13 +5,21 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 
 	"rpclab/experiments"
 	"rpclab/internal/experiment"
 	"rpclab/internal/lab"
+	"rpclab/internal/service/method"
 	"rpclab/internal/testkit"
 )
 
@@ -183,6 +191,47 @@ func TestOnlyServicesWithinTheLimitsAreMeasured(t *testing.T) {
 	if phase := s.state(t).Phase; phase != "idle" {
 		t.Errorf("the phase is %s, want idle: no run may start", phase)
 	}
+}
+
+// A user of the page has no flags of rpclab init.
+func TestErrorsOfDraftsSayWhatAUserOfThePageCanDo(t *testing.T) {
+	silent := startGRPC(t, grpc.NewServer())
+	locked := startGRPC(t, grpc.NewServer(grpc.StreamInterceptor(func(any, grpc.ServerStream, *grpc.StreamServerInfo, grpc.StreamHandler) error {
+		return status.Error(codes.Unauthenticated, "no token")
+	}), grpc.UnknownServiceHandler(func(any, grpc.ServerStream) error { return nil })))
+	s := serve(t, func(o *Options) {
+		o.Draft = func(ctx context.Context, address string) ([]byte, error) {
+			channel, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+			if err != nil {
+				return nil, err
+			}
+			defer channel.Close()
+			_, err = method.FromServer(channel, nil).Services(ctx)
+			return nil, err
+		}
+	})
+	for address, want := range map[string]string{
+		silent: "the server has no reflection service; run `rpclab init " + silent + " --proto FILE > service.yaml`, and start this page with `rpclab serve --service service.yaml`",
+		locked: "server reflection: no token (Unauthenticated); run `rpclab init " + locked + " --metadata 'KEY: VALUE' > service.yaml`, and start this page with `rpclab serve --service service.yaml`",
+	} {
+		code, answer := s.request(t, http.MethodPost, "/api/v1/services/draft", `{"address":"`+address+`"}`, nil)
+		var said struct{ Detail string }
+		if err := json.Unmarshal([]byte(answer), &said); err != nil || code != http.StatusBadRequest || said.Detail != want {
+			t.Errorf("status %d %s, want 400 and %s", code, answer, want)
+		}
+	}
+}
+
+func startGRPC(t *testing.T, server *grpc.Server) (address string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = server.Serve(listener) }) // until it is stopped
+	t.Cleanup(func() { server.Stop(); serving.Wait() })
+	return listener.Addr().String()
 }
 
 func TestTheCommandOfALoadRepeatsIt(t *testing.T) {
