@@ -169,7 +169,7 @@ func serverSpec(t trial, model language.Model) cluster.Spec {
 	return cluster.Spec{
 		Name:       "greeter",
 		Protocol:   model.Protocol(),
-		Args:       serverArgs(t.Config, t.security),
+		Args:       serverArgs(t.Config, t.policy, t.security),
 		Replicas:   server.Replicas,
 		Drain:      server.Drain,
 		Zones:      server.Zones,
@@ -182,8 +182,8 @@ func serverSpec(t trial, model language.Model) cluster.Spec {
 }
 
 // serverArgs returns the arguments of the server program. It omits defaults, since not every
-// language supports every argument.
-func serverArgs(c experiment.Config, required security.Policy) []string {
+// language supports every argument. policy is that of the route.
+func serverArgs(c experiment.Config, policy string, required security.Policy) []string {
 	args := workloadSpec(c).ServerArgs()
 	if c.Server.Model != "" {
 		args = append(args, "--model", c.Server.Model)
@@ -197,7 +197,7 @@ func serverArgs(c experiment.Config, required security.Policy) []string {
 	if required.Required() {
 		args = append(args, "--secured")
 	}
-	if c.Policy == settings.WeightedRoundRobin || strings.Contains(string(c.Caller.ServiceConfig), `"`+settings.WeightedRoundRobin+`"`) {
+	if policy == settings.WeightedRoundRobin {
 		args = append(args, "--report-load") // it uses CPU time, and no other policy needs it
 	}
 	return args

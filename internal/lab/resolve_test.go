@@ -2,6 +2,7 @@ package lab
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -25,7 +26,7 @@ func TestServerArgumentsOmitDefaults(t *testing.T) {
 		"the age of connections": {experiment.Config{Workload: greet, Server: experiment.Server{MaxAge: time.Minute, AgeGrace: 2 * time.Second}},
 			[]string{"--delay", "1s", "--max-age", "1m0s", "--age-grace", "2s"}},
 	} {
-		if got := serverArgs(c.config, security.Policy{}); !slices.Equal(got, c.want) {
+		if got := serverArgs(c.config, "", security.Policy{}); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
@@ -45,4 +46,28 @@ func resolved(t *testing.T, planned experiment.Trial) trial {
 		t.Fatal(err)
 	}
 	return trial
+}
+
+func TestServersReportTheirLoadForThePolicyOfAServiceConfig(t *testing.T) {
+	const document = "experiment: load\nquestion: q?\ndefaults: {workload: {greet: {}}, server: {replicas: 2}, load: {burst: 10}, route: headless}\narms: {a: {caller: {service_config: %s}}, b: {}}\n"
+	for config, want := range map[string]bool{
+		`{loadBalancingConfig: [{weighted_round_robin: {}}]}`:                                                                  true,
+		`{loadBalancingConfig: [{outlier_detection_experimental: {childPolicy: [{weighted_round_robin: {}}]}}]}`:               true,
+		`{loadBalancingConfig: [{round_robin: {}}], healthCheckConfig: {serviceName: weighted_round_robin}}`:                   false,
+		`{loadBalancingConfig: [{round_robin: {}}], methodConfig: [{name: [{service: weighted_round_robin}], timeout: "1s"}]}`: false,
+	} {
+		e, err := experiment.Expand("x.yaml", fmt.Appendf(nil, document, config), experiment.Options{}, Vocabulary())
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := Resolve(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, of := range plan.trials {
+			if got := slices.Contains(of.server.Args, "--report-load"); got != (want && of.Arm == "a") {
+				t.Errorf("%s: arm %s: servers report their load: %t", config, of.Arm, got)
+			}
+		}
+	}
 }
