@@ -46,6 +46,8 @@ type Ready struct {
 	Path string // of the HTTP request: /healthz
 	// TLS says that the backend's port uses TLS. The check accepts any certificate, as a kubelet does.
 	TLS bool
+	// Authority is that of gRPC and HTTP checks, whose host is sent as SNI; empty: the address.
+	Authority string
 }
 
 // The kinds of [Ready].

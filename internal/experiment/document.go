@@ -20,6 +20,7 @@ type resolved struct {
 	experiment Experiment
 	cells      []map[string]any
 	configs    [][]Config // by arm, by cell
+	valid      []string   // arms without errors
 }
 
 // armNames are the arms in the order of the document.

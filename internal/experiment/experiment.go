@@ -39,14 +39,17 @@ func Expand(file string, doc []byte, options Options, vocabulary Vocabulary) (Pl
 	if err := d.options(options); err != nil {
 		return Plan{}, err
 	}
-	if options.Pilot {
-		if err := d.pilot(options.Arms); err != nil {
-			return Plan{}, err
-		}
-	}
 	r, err := d.resolve()
 	if err != nil {
-		return Plan{}, err
+		return Plan{}, r.withArms(err, options)
+	}
+	if options.Pilot {
+		if err := d.pilot(r, options.Arms); err != nil {
+			return Plan{}, err
+		}
+		if r, err = d.resolve(); err != nil {
+			return Plan{}, err
+		}
 	}
 	var looks []int
 	if options.UntilDecided {
@@ -100,11 +103,7 @@ func (d *document) extendRounds(r resolved, options Options) ([]int, error) {
 }
 
 // pilot gives a run the fewest rounds that show noise, and shortens its loads to pilotLoad.
-func (d *document) pilot(picked []string) error {
-	r, err := d.resolve()
-	if err != nil {
-		return err
-	}
+func (d *document) pilot(r resolved, picked []string) error {
 	rounds := max(r.experiment.Rounds, FewestRounds(r.experiment.Design))
 	if err := d.setRounds("--pilot", rounds); err != nil {
 		return err
@@ -180,7 +179,7 @@ func (d *document) changed(options Options) []string {
 			settings = append(settings, p.key+"="+scaled(p.value, "up", options.Scale).text)
 		}
 	}
-	return slices.DeleteFunc(append(settings, options.Set...), func(setting string) bool {
+	return slices.DeleteFunc(append(settings, settingsWithoutSecrets(options.Set)...), func(setting string) bool {
 		path, _, _ := strings.Cut(setting, "=")
 		path, _, _ = strings.Cut(path, ".")
 		return path == "rounds" || path == "margin" || path == "sweep" || path == "headline"

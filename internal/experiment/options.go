@@ -36,7 +36,7 @@ type Options struct {
 }
 
 // Command is the command line, for a POSIX shell, that runs the experiment (a name or a file)
-// with these options.
+// with these options. It leaves out the secrets in values of --set, as results do.
 func (o Options) Command(experiment string) string {
 	words := []string{"rpclab", "run", experiment}
 	if o.Quick {
@@ -60,7 +60,7 @@ func (o Options) Command(experiment string) string {
 	if len(o.Arms) > 0 {
 		words = append(words, "--arms", strings.Join(o.Arms, ","))
 	}
-	for _, setting := range o.Set {
+	for _, setting := range settingsWithoutSecrets(o.Set) {
 		words = append(words, "--set", setting)
 	}
 	if o.Rounds > 0 {

@@ -32,7 +32,7 @@ func (d *document) resolve() (resolved, error) {
 		base := merge(d.grammar.config, d.root.get("defaults"), d.ownConfig(arm.Name))
 		base = merge(d.grammar.config, d.serverOf(base.get("service")), base)
 		experiment.Arms[i].Config, _ = d.config(base) // the sweep may add required fields
-		configs := make([]Config, len(cells))
+		configs, before := make([]Config, len(cells)), len(wrong.found)
 		for j, cell := range cells {
 			n := merge(d.grammar.config, base, cell.config)
 			config, err := d.config(n)
@@ -47,6 +47,9 @@ func (d *document) resolve() (resolved, error) {
 			}
 		}
 		r.configs = append(r.configs, configs)
+		if len(wrong.found) == before {
+			r.valid = append(r.valid, arm.Name)
+		}
 	}
 	if experiment.Baseline == "" {
 		experiment.Baseline = experiment.Arms[0].Name

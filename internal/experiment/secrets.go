@@ -3,6 +3,7 @@ package experiment
 import (
 	"bytes"
 	"slices"
+	"strings"
 
 	"gopkg.in/yaml.v3"
 )
@@ -27,6 +28,35 @@ func withoutSecrets(text []byte) string {
 		return notShown
 	}
 	return shown.String()
+}
+
+// settingWithoutSecrets returns a setting, path=value, as results contain it: without what withoutSecrets leaves out.
+func settingWithoutSecrets(setting string) string {
+	path, text, _ := strings.Cut(setting, "=")
+	var document yaml.Node
+	if yaml.Unmarshal([]byte(text), &document) != nil || len(document.Content) == 0 {
+		return setting // which is refused
+	}
+	value := document.Content[0]
+	whole := value
+	for _, step := range slices.Backward(strings.Split(strings.TrimSpace(path), ".")) {
+		whole = &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Value: step}, whole}}
+	}
+	if !hideSecrets(whole) {
+		return setting
+	}
+	shown, err := yaml.Marshal(value)
+	if err != nil {
+		return path + "=" + notShown
+	}
+	return path + "=" + strings.TrimSpace(string(shown))
+}
+
+func settingsWithoutSecrets(settings []string) (shown []string) {
+	for _, setting := range settings {
+		shown = append(shown, settingWithoutSecrets(setting))
+	}
+	return shown
 }
 
 // hideSecrets hides the secrets in a part of a document, and reports whether there were any.

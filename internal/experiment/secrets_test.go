@@ -42,3 +42,34 @@ func TestATextWithoutSecretsIsUnchanged(t *testing.T) {
 		t.Errorf("the text is %q", got)
 	}
 }
+
+// TestSettingsHaveNoSecrets: results contain the settings, and the command line with them.
+func TestSettingsHaveNoSecrets(t *testing.T) {
+	const doc = `experiment: x
+question: q?
+services: {old: {server: {command: [./old]}, calls: {get: {method: a.B/C}}}}
+defaults: {service: old, route: clusterip, workload: {call: get}, load: {burst: 5}, server: {replicas: 1}}
+arms: {one: {}, own: {caller: {command: [./client]}}}
+`
+	o := Options{Rounds: 1, Set: []string{
+		`services={old: {server: {command: [./old], env: {TOKEN: hunter1}}, metadata: {authorization: Bearer hunter2}, tls: {cacert: ca.pem, cert: hunter3, key: hunter4}, calls: {get: {method: a.B/C}}}}`,
+		`arms.own.caller={command: [./client], env: {TOKEN: hunter5}}`, `arms.own.caller.env={TOKEN: hunter6}`, `load.burst=7`,
+	}}
+	p, err := Expand("x.yaml", []byte(doc), o, vocabulary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		`services={old: {server: {command: [./old], env: {TOKEN: (not shown)}}, metadata: {authorization: (not shown)}, tls: {cacert: ca.pem, cert: (not shown), key: (not shown)}, calls: {get: {method: a.B/C}}}}`,
+		`arms.own.caller={command: [./client], env: {TOKEN: (not shown)}}`, `arms.own.caller.env={TOKEN: (not shown)}`, `load.burst=7`,
+	}
+	if diff := cmp.Diff(want, p.Changed); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if command := o.Command("x.yaml"); strings.Contains(command, "hunter") || !strings.Contains(command, "ca.pem") {
+		t.Errorf("the command line is %s", command)
+	}
+	if p.Services[0].Metadata["authorization"][0] != "Bearer hunter2" {
+		t.Errorf("the metadata is %v, want that of --set", p.Services[0].Metadata)
+	}
+}

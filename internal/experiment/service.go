@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -29,7 +30,7 @@ type ServiceBody struct {
 	ImportPaths []string      `yaml:"import_paths" doc:"directories in which the files and their imports are (default: that of each file)"`
 	Protoset    string        `yaml:"protoset" doc:"compiled descriptor set that defines the methods, as protoc --include_imports -o writes it"`
 	Metadata    Metadata      `yaml:"metadata" doc:"metadata of every call, or headers of an HTTP request; values can be templates, and a list has several values"`
-	Authority   string        `yaml:"authority" doc:"value of :authority, or of the header Host (default: the target of the route)"`
+	Authority   string        `yaml:"authority" doc:"value of :authority, or of the header Host (default: the host name in server.addresses, or the target of the route)"`
 	TLS         *ServiceTLS   `yaml:"tls" doc:"encryption of connections (default: none)"`
 	Identity    Identity      `yaml:"identity" doc:"how rpclab tells which backend answered (default: peer)"`
 }
@@ -66,10 +67,26 @@ func (s ServiceServer) HostName() string {
 	return ""
 }
 
+// Authority returns what a client of the addresses sends as Host or :authority: their host name, with the port if they
+// have one port that is not the default; empty: there is no such name.
+func (s ServiceServer) Authority(defaultPort int) string {
+	name, ports := s.HostName(), []int{}
+	for _, address := range s.Addresses {
+		host, text, _ := net.SplitHostPort(address)
+		if port, err := net.LookupPort("tcp", text); err == nil && host == name && !slices.Contains(ports, port) {
+			ports = append(ports, port)
+		}
+	}
+	if name == "" || len(ports) != 1 || ports[0] == defaultPort {
+		return name
+	}
+	return net.JoinHostPort(name, strconv.Itoa(ports[0]))
+}
+
 func (s ServiceServer) hostNames() (names []string) {
 	for _, address := range s.Addresses {
 		host, _, err := net.SplitHostPort(address)
-		if _, isName := netip.ParseAddr(host); err == nil && isName != nil && !slices.Contains(names, host) {
+		if _, notIP := netip.ParseAddr(host); err == nil && notIP != nil && !slices.Contains(names, host) {
 			names = append(names, host)
 		}
 	}
@@ -96,7 +113,7 @@ type ServiceCall struct {
 	Path     string            `yaml:"path" doc:"path and query of an HTTP request; it can be a template"`
 	Data     Data              `yaml:"data" doc:"the request message, or the body of an HTTP request, which is JSON unless metadata has another content-type: then a text is the body as it is; texts in it can be templates such as {{randomInt 1 99}}; or @FILE: calls send its values (JSON, NDJSON) or rows (CSV) in turn"`
 	Metadata Metadata          `yaml:"metadata" doc:"further metadata or headers of this call; values can be templates, and a list has several values"`
-	From     map[string]string `yaml:"from" doc:"values that the call takes from the answers before it in a flow: expressions (CEL) such as login.token, by the names that data, path and metadata use as {{.token}}; a dash in the name of a call is _"`
+	From     map[string]string `yaml:"from" doc:"values that the call takes from the answers before it in a flow: expressions (CEL) such as login.token, headers.login[\"x-token\"] or trailers.login[\"x-token\"], by the names that data, path and metadata use as {{.token}}; a dash in the name of a call is _"`
 	Check    string            `yaml:"check" doc:"condition (CEL) that a response must meet, such as size(answer.orders) == 20 or status == 200; others count as errors of code CHECK"`
 	Stream   *CallStream       `yaml:"stream" doc:"when a call of a streaming method ends"`
 }

@@ -61,6 +61,16 @@ func TestTheNameOfAddressesIsVerified(t *testing.T) {
 	}
 }
 
+func TestTheNameOfAddressesIsTheirAuthority(t *testing.T) {
+	for want, addresses := range map[string][]string{
+		"a.test:8443": {"a.test:8443"}, "a.test": {"a.test:443", "127.0.0.1:1"}, "": {"127.0.0.1:8443"}, "b.test": {"b.test:1", "b.test:2"},
+	} {
+		if got := (ServiceServer{Addresses: addresses}).Authority(443); got != want {
+			t.Errorf("the authority of %v is %q, want %q", addresses, got, want)
+		}
+	}
+}
+
 func TestTemplatesInDataAreNotEscaped(t *testing.T) {
 	read, err := ReadService(ServiceDocument{"orders.yaml", []byte(orders)}, vocabulary)
 	if err != nil {
@@ -116,6 +126,12 @@ func TestABuiltInExperimentRunsOnAService(t *testing.T) {
 	}
 }
 
+func TestTheArmsThatCanCallAServiceRun(t *testing.T) {
+	if _, err := withService(t, "channels", Options{Call: "list", Arms: []string{"new-channel", "shared", "shared-again"}}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestTheCallOfAServiceIsChecked(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -124,6 +140,8 @@ func TestTheCallOfAServiceIsChecked(t *testing.T) {
 	}{
 		{"channels", Options{Call: "gett"}, `--call gett: dir/orders.yaml has no call "gett"; did you mean "get"?`},
 		{"channels", Options{Call: "list"}, "channels.yaml:27:12: route headless supports only gRPC: use the route direct or clusterip"},
+		{"channels", Options{Call: "list"}, "\n--service dir/orders.yaml: the other arms of channels can call the service: add --arms new-channel,shared,shared-again"},
+		{"channels", Options{Call: "list", Arms: []string{"shared", "headless"}}, "channels.yaml:27:12: route headless supports only gRPC: use the route direct or clusterip"},
 		{"channels", Options{Call: "list", Arms: []string{"shared", "new-channel"}, Set: []string{"caller.kind=grpc-go"}}, "call list of the service orders is REST, but the caller grpc-go speaks gRPC: set caller.kind to "},
 	} {
 		_, err := withService(t, c.name, c.o)

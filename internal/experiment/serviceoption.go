@@ -156,6 +156,16 @@ func (d *document) checkOwnServers(file string, picked []string) error {
 	return wrong.err()
 }
 
+// withArms adds to the errors of arms that cannot call a service the arms that can.
+func (r resolved) withArms(err error, options Options) error {
+	all, ok := err.(Errors)
+	if !ok || options.Service == nil || len(r.valid) < 2 {
+		return err
+	}
+	return append(all, Error{File: "--service " + options.Service.File,
+		Message: fmt.Sprintf("the other arms of %s can call the service: add --arms %s", r.experiment.Name, strings.Join(r.valid, ","))})
+}
+
 // removeArms removes arms and what refers to them.
 func (d *document) removeArms(remove func(arm string) bool) {
 	refers := func(n *node, fields ...string) bool {

@@ -42,6 +42,7 @@ func deployService(s experiment.Service, spec cluster.Spec) (cluster.Spec, error
 		return spec, nil
 	}
 	if spec.Addresses = s.Server.Addresses; len(spec.Addresses) > 0 {
+		spec.Ready.Authority = authorityOf(s, ready.Kind == cluster.ReadyHTTP)
 		return spec, ready.Check()
 	}
 	program := cluster.Program{
@@ -106,7 +107,7 @@ func serviceCall(s experiment.Service, name string, timeout time.Duration) (*ser
 	}
 	c := s.Calls[i]
 	spec := &service.Spec{
-		Name: c.Name, Method: c.Method, HTTP: c.HTTP, Path: c.Path, Data: string(c.Data), From: c.From, Check: c.Check, Metadata: map[string][]string{}, Authority: s.Authority,
+		Name: c.Name, Method: c.Method, HTTP: c.HTTP, Path: c.Path, Data: string(c.Data), From: c.From, Check: c.Check, Metadata: map[string][]string{}, Authority: authorityOf(s, c.HTTP != ""),
 		Identity: service.Identity{Trailer: s.Identity.Trailer, Header: s.Identity.Header, Field: s.Identity.Field},
 	}
 	var err error
@@ -145,6 +146,21 @@ func serviceCall(s experiment.Service, name string, timeout time.Duration) (*ser
 	}
 	_, err = service.Open(context.Background(), *spec, source)
 	return spec, err
+}
+
+// authorityOf returns what calls send as :authority, or as Host of an HTTP request; empty: the target of the route.
+func authorityOf(s experiment.Service, http bool) string {
+	switch {
+	case s.Authority != "":
+		return s.Authority
+	case http && s.TLS != nil:
+		return s.Server.Authority(443)
+	case http:
+		return s.Server.Authority(80)
+	case s.TLS != nil && s.TLS.ServerName != "": // grpc-go verifies the authority if there is one
+		return ""
+	}
+	return s.Server.Authority(0)
 }
 
 // readTLS reads the files of a service's TLS settings.

@@ -272,3 +272,35 @@ func TestInitOfAServerWithTLS(t *testing.T) {
 		t.Errorf("%d calls, errors %v, want 10 that the server answers with UNIMPLEMENTED", arm.Calls, arm.Samples)
 	}
 }
+
+// A virtual host answers to the name in server.addresses, also the readiness check.
+func TestCallsAndChecksSendTheNameInAddresses(t *testing.T) {
+	t.Parallel()
+	var wrong sync.Map
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, port, _ := net.SplitHostPort(r.Context().Value(http.LocalAddrContextKey).(net.Addr).String())
+		sni := "localhost"
+		if r.TLS != nil {
+			sni = r.TLS.ServerName
+		}
+		if r.Host != "localhost:"+port || sni != "localhost" {
+			wrong.Store(fmt.Sprintf("%s with Host %s, SNI %s", r.URL, r.Host, sni), true)
+			w.WriteHeader(http.StatusMisdirectedRequest)
+		}
+	})
+	plain, secure := httptest.NewServer(handler), httptest.NewTLSServer(handler)
+	defer plain.Close()
+	defer secure.Close()
+	for url, more := range map[string]string{plain.URL: "", secure.URL: "tls: {insecure: true}\n"} {
+		file := filepath.Join(t.TempDir(), "shop.yaml")
+		address := url[strings.LastIndex(url, ":"):]
+		text := "service: shop\nserver: {addresses: [\"localhost" + address + "\"], ready: {http: /healthz}}\ncalls: {get: {http: GET, path: /}}\n" + more
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if d, _ := runLoad(t, "--service", file, "-c", "1", "-n", "10"); d.Arms[0].Calls != 10 || d.Arms[0].Failed() > 0 {
+			t.Errorf("%d calls, errors %v %v", d.Arms[0].Calls, d.Arms[0].Errors, d.Arms[0].Samples)
+		}
+	}
+	wrong.Range(func(request, _ any) bool { t.Errorf("the server received %s", request); return true })
+}

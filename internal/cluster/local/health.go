@@ -114,13 +114,20 @@ func healthOf(ready cluster.Ready, addr netip.AddrPort, from netip.Addr) (health
 	}
 	switch ready.Kind {
 	case cluster.ReadyHTTP:
-		return httpHealth{scheme + addr.String() + ready.Path, &http.Transport{DialContext: dialer.DialContext, TLSClientConfig: config}}, nil
+		if config != nil {
+			config.ServerName = ready.Authority
+			if host, _, err := net.SplitHostPort(ready.Authority); err == nil {
+				config.ServerName = host
+			}
+		}
+		return httpHealth{scheme + addr.String() + ready.Path, ready.Authority, &http.Transport{DialContext: dialer.DialContext, TLSClientConfig: config}}, nil
 	case cluster.ReadyTCP:
 		return tcpHealth{addr.String(), dialer}, nil
 	}
 	// A backend that begins to listen is found in milliseconds.
 	quick := backoff.Config{BaseDelay: 2 * time.Millisecond, Multiplier: 1.3, MaxDelay: maxProbePause}
 	channel, err := grpc.NewClient("passthrough:///"+addr.String(),
+		grpc.WithAuthority(cmp.Or(ready.Authority, addr.String())),
 		grpc.WithContextDialer(func(ctx context.Context, to string) (net.Conn, error) { return dialer.DialContext(ctx, "tcp", to) }),
 		grpc.WithTransportCredentials(transport),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: quick, MinConnectTimeout: time.Second}))
@@ -173,7 +180,7 @@ func (h grpcHealth) probe(ctx context.Context) error {
 }
 
 type httpHealth struct {
-	url string
+	url, host string // empty host: that of the URL
 	*http.Transport
 }
 
@@ -182,6 +189,7 @@ func (h httpHealth) probe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	request.Host = h.host
 	answer, err := h.RoundTrip(request)
 	if err != nil {
 		return fmt.Errorf("GET %s: %w", h.url, err)
