@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/ext"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -34,7 +35,7 @@ func CompileCheck(text string, of protoreflect.MessageDescriptor) (*Check, error
 // lower case, and its body as answer, which is a value if the content type is JSON and else text. A body that is
 // not read is not parsed.
 func CompileHTTPCheck(text string) (*Check, error) {
-	env, err := cel.NewEnv(cel.Variable("status", cel.IntType), cel.Variable("headers", cel.MapType(cel.StringType, cel.StringType)), cel.Variable("answer", cel.DynType))
+	env, err := cel.NewEnv(ext.Strings(), cel.Variable("status", cel.IntType), cel.Variable("headers", cel.MapType(cel.StringType, cel.StringType)), cel.Variable("answer", cel.DynType))
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +62,7 @@ func newEnv(answers []answer) (*cel.Env, error) {
 		}
 		variables = append(variables, cel.Variable(a.name, typ))
 	}
-	return cel.NewEnv(append([]cel.EnvOption{cel.TypeDescs(files)}, variables...)...)
+	return cel.NewEnv(append([]cel.EnvOption{cel.TypeDescs(files), ext.Strings()}, variables...)...)
 }
 
 func compileCheck(env *cel.Env, text string) (*Check, error) {

@@ -24,10 +24,16 @@ type Flow struct{ steps []step }
 
 // step is one call of a flow.
 type step struct {
-	variable string // of its answer in expressions
-	isRead   bool   // in a later call
-	values   []value
+	variable                 string // of its answer in expressions
+	readsAnswer, readsFields bool   // a later call does; fields are headers and trailers
+	values                   []value
 }
+
+// Names of the variables with the headers and the trailers of answers: headers.login.
+const (
+	headerVariables  = "headers."
+	trailerVariables = "trailers."
+)
 
 // value is an expression over the answers of earlier calls.
 type value struct {
@@ -35,7 +41,8 @@ type value struct {
 	program  cel.Program
 }
 
-// Answers are the answers to the calls of a flow so far: messages of gRPC, or what [Answer] returns.
+// Answers are the answers to the calls of a flow so far, by their variables in expressions: messages of gRPC, or what
+// [Answer] returns, and their headers and trailers.
 type Answers map[string]any
 
 // NewFlow compiles the values that calls of gRPC methods take from earlier answers.
@@ -82,7 +89,13 @@ func newFlow(specs []Spec, types []protoreflect.MessageDescriptor) (*Flow, error
 		if err != nil {
 			return nil, err
 		}
+		if env, err = env.Extend(fieldVariables(earlier)...); err != nil {
+			return nil, err
+		}
 		added := step{variable: variableOf(spec)}
+		if slices.Contains([]string{headerVariables, trailerVariables}, added.variable+".") {
+			return nil, fmt.Errorf("the call %s of a flow is %s in expressions, which has another meaning: rename the call", spec.Name, added.variable)
+		}
 		for _, other := range specs[:i] {
 			if other.Name != spec.Name && variableOf(other) == added.variable {
 				return nil, fmt.Errorf("the calls %s and %s of a flow are both %s in expressions: rename one of them", other.Name, spec.Name, added.variable)
@@ -101,7 +114,9 @@ func newFlow(specs []Spec, types []protoreflect.MessageDescriptor) (*Flow, error
 			}
 			added.values = append(added.values, value{name, at, program})
 			for j := range flow.steps {
-				flow.steps[j].isRead = flow.steps[j].isRead || reads(read, flow.steps[j].variable)
+				of := &flow.steps[j]
+				of.readsAnswer = of.readsAnswer || reads(read, of.variable)
+				of.readsFields = of.readsFields || reads(read, headerVariables+of.variable) || reads(read, trailerVariables+of.variable)
 			}
 		}
 		flow.steps = append(flow.steps, added)
@@ -110,6 +125,16 @@ func newFlow(specs []Spec, types []protoreflect.MessageDescriptor) (*Flow, error
 		}
 	}
 	return flow, nil
+}
+
+// fieldVariables declares the headers and trailers of answers.
+func fieldVariables(of []answer) (all []cel.EnvOption) {
+	for _, a := range of {
+		for _, kind := range []string{headerVariables, trailerVariables} {
+			all = append(all, cel.Variable(kind+a.name, cel.MapType(cel.StringType, cel.StringType)))
+		}
+	}
+	return all
 }
 
 // variableOf returns the name of a call's answer in expressions.
@@ -139,11 +164,36 @@ func compileValue(env *cel.Env, text string) (program cel.Program, compiled *cel
 	return program, compiled, nil
 }
 
-// IsRead reports whether a later call reads the answer to a call.
-func (f *Flow) IsRead(call int) bool { return f.steps[call].isRead }
+// Reads reports what later calls read of the answer to a call: its message or body, and its headers or trailers.
+func (f *Flow) Reads(call int) (answer, fields bool) {
+	return f.steps[call].readsAnswer, f.steps[call].readsFields
+}
 
 // Add adds the answer to a call.
 func (f *Flow) Add(answers Answers, call int, answer any) { answers[f.steps[call].variable] = answer }
+
+// AddFields adds the headers and the trailers of the answer to a call. Names of several values have them joined by
+// commas, and those that end in -bin in base64.
+func (f *Flow) AddFields(answers Answers, call int, header, trailer map[string][]string) {
+	variable := f.steps[call].variable
+	answers[headerVariables+variable], answers[trailerVariables+variable] = fieldsOf(header), fieldsOf(trailer)
+}
+
+// fieldsOf returns headers or trailers as expressions have them: by their names in lower case.
+func fieldsOf(md map[string][]string) map[string]string {
+	all := make(map[string]string, len(md))
+	for name, values := range md {
+		if name = strings.ToLower(name); strings.HasSuffix(name, "-bin") {
+			encoded := make([]string, len(values))
+			for i, value := range values {
+				encoded[i] = base64.RawStdEncoding.EncodeToString([]byte(value))
+			}
+			values = encoded
+		}
+		all[name] = strings.Join(values, ", ")
+	}
+	return all
+}
 
 // Values returns what a call takes from the answers before it.
 func (f *Flow) Values(call int, answers Answers) (Values, error) {

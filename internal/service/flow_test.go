@@ -117,6 +117,46 @@ func TestValuesOfJSONBecomeTexts(t *testing.T) {
 	}
 }
 
+func TestACallTakesValuesFromHeadersAndTrailers(t *testing.T) {
+	for expression, want := range map[string]string{
+		`headers.say_hello["x-token"]`:                     "a, b",
+		`headers.say_hello["set-cookie"].split(";")[0]`:    "sid=7",
+		`trailers.say_hello["x-id-bin"]`:                   "AQ",
+		`say_hello.message + headers.say_hello["x-token"]`: "hia, b",
+	} {
+		flow, calls, err := greeted(t, map[string]string{"token": expression})
+		if err != nil {
+			t.Errorf("%s: %v", expression, err)
+			continue
+		}
+		answer, fields := flow.Reads(0)
+		if answer != strings.Contains(expression, "message") || !fields {
+			t.Errorf("%s: it reads the answer: %t, and fields: %t", expression, answer, fields)
+		}
+		message, err := calls[0].Answer(reply(t, "hi", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		answers := service.Answers{}
+		flow.Add(answers, 0, message)
+		flow.AddFields(answers, 0, map[string][]string{"X-Token": {"a", "b"}, "Set-Cookie": {"sid=7; Path=/"}}, map[string][]string{"x-id-bin": {"\x01"}})
+		if values, err := flow.Values(1, answers); values["token"] != want || err != nil {
+			t.Errorf("%s: %q, %v; want %q", expression, values["token"], err, want)
+		}
+	}
+	for expression, want := range map[string]string{
+		`headers.sayhello["x"]`: "undeclared reference to 'headers' (in container ''); the answers before hello in the flow are say_hello",
+		`headers.say_hello`:     "is a value of type map(string, string) and not a text or a number: name one of its fields",
+	} {
+		if _, _, err := greeted(t, map[string]string{"token": expression}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", expression, err, want)
+		}
+	}
+	if err := service.CheckFlow([]service.Spec{{Name: "headers"}, {Name: "get"}}); err == nil || !strings.Contains(err.Error(), "rename the call") {
+		t.Errorf("a call headers: %v, want that it be renamed", err)
+	}
+}
+
 // TestReflectionHasNoValuesOfAnswers: a server is asked for its methods before the flow has an answer.
 func TestReflectionHasNoValuesOfAnswers(t *testing.T) {
 	md, err := service.Spec{

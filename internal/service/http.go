@@ -159,11 +159,7 @@ func (r *Request) Judge(status int, header http.Header, body []byte, address str
 	case r.check == nil:
 		return backend, "", ""
 	}
-	headers := map[string]string{}
-	for name, values := range md {
-		headers[name] = strings.Join(values, ", ")
-	}
-	if err := r.check.eval(map[string]any{"status": status, "answer": answer, "headers": headers}); err != nil {
+	if err := r.check.eval(map[string]any{"status": status, "answer": answer, "headers": fieldsOf(header)}); err != nil {
 		return backend, code, fmt.Sprintf("%v; the response was %s", err, message)
 	}
 	return backend, "", ""

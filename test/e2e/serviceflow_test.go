@@ -31,6 +31,8 @@ func (tokenServer) SayHello(ctx context.Context, r *rpclabv1.HelloRequest) (*rpc
 	md, _ := metadata.FromIncomingContext(ctx)
 	switch {
 	case !get:
+		_ = grpc.SetHeader(ctx, metadata.Pairs("x-token", "token of "+name)) // not over HTTP
+		_ = grpc.SetTrailer(ctx, metadata.Pairs("x-kind", "Bearer"))
 		return &rpclabv1.HelloReply{Message: "token of " + name}, nil
 	case strings.Join(md["authorization"], "") != "Bearer token of "+name:
 		return nil, status.Errorf(codes.Unauthenticated, "%v is not the token of %s", md["authorization"], name)
@@ -56,6 +58,7 @@ func (s tokenServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
+	http.SetCookie(w, &http.Cookie{Name: "token", Value: reply.Message, Path: "/"})
 	_ = json.NewEncoder(w).Encode(map[string]any{"session": map[string]string{"token": reply.Message}})
 }
 
@@ -101,6 +104,29 @@ func tokenServices(t *testing.T) (grpcFile, httpFile string) {
 		return file
 	}
 	return write("grpc.yaml", overGRPC, listener.Addr().String()), write("http.yaml", overHTTP, strings.TrimPrefix(web.URL, "http://"))
+}
+
+// The same values are in headers, trailers and a cookie.
+func TestAFlowReadsHeadersAndTrailers(t *testing.T) {
+	t.Parallel()
+	grpcFile, httpFile := tokenServices(t)
+	for file, changes := range map[string][]string{
+		grpcFile: {"{token: log_in.message}", `{kind: 'trailers.log_in["x-kind"]', token: 'headers.log_in["x-token"]'}`, "Bearer {{.token}}", "{{.kind}} {{.token}}"},
+		httpFile: {"{token: log_in.session.token}", `{token: 'headers.log_in["set-cookie"].split("\"")[1]'}`},
+	} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(strings.NewReplacer(changes...).Replace(string(text))), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		engine := "grpc-go" // HTTP requests have a caller of their own
+		d, _ := runLoad(t, "--service", file, "--flow", "log-in,get", "--engine", engine, "-c", "2", "-n", "20")
+		if a := d.Arms[0]; a.Calls != 20 || a.Failed() != 2 || a.ByName["get"].Answered != 18 {
+			t.Errorf("%d flows with errors %v %v; want 2 that the server refuses", a.Calls, a.Errors, a.Samples)
+		}
+	}
 }
 
 // TestAFlowSendsTheTokenOfItsLogin makes flows of two calls over gRPC and over HTTP. A tenth fails at the second call.

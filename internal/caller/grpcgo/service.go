@@ -142,7 +142,7 @@ func (s *serviceCalls) end(load *measure.Recorder) {
 func (s *serviceCalls) invoke(ctx context.Context, channel *grpc.ClientConn, n uint64) caller.Outcome {
 	if s.flow == nil {
 		i, number := s.mix.Of(n)
-		return s.calls[i].invoke(ctx, channel, number, nil, nil)
+		return s.calls[i].invoke(ctx, channel, number, nil, nil, nil)
 	}
 	answers := service.Answers{}
 	return caller.Follow(s.names, func(i int) caller.Outcome {
@@ -151,14 +151,20 @@ func (s *serviceCalls) invoke(ctx context.Context, channel *grpc.ClientConn, n u
 			return caller.Outcome{Code: "INTERNAL", Message: err.Error()}
 		}
 		var keep func([]byte) error
-		if s.flow.IsRead(i) {
+		answer, fields := s.flow.Reads(i)
+		if answer {
 			keep = func(response []byte) error {
 				answer, err := s.calls[i].Answer(response)
 				s.flow.Add(answers, i, answer)
 				return err
 			}
 		}
-		return s.calls[i].invoke(ctx, channel, n, values, keep)
+		var from Answered
+		o := s.calls[i].invoke(ctx, channel, n, values, keep, &from)
+		if fields {
+			s.flow.AddFields(answers, i, from.Header, from.Trailer)
+		}
+		return o
 	})
 }
 
@@ -177,9 +183,9 @@ func (s *serviceCall) begin() {
 	}
 }
 
-// invoke makes call n, which is a whole stream if the method is streaming, with the values of its flow. keep, if not
-// nil, gets each right response.
-func (s *serviceCall) invoke(ctx context.Context, channel *grpc.ClientConn, n uint64, values service.Values, keep func([]byte) error) caller.Outcome {
+// invoke makes call n, which is a whole stream if the method is streaming, with the values of its flow. keep gets each
+// right response, and answered what came with it; nil: nothing is kept.
+func (s *serviceCall) invoke(ctx context.Context, channel *grpc.ClientConn, n uint64, values service.Values, keep func([]byte) error, answered *Answered) caller.Outcome {
 	request, err := s.Message(n, values)
 	if err != nil {
 		return caller.Outcome{Code: "INTERNAL", Message: "make the request: " + err.Error()}
@@ -210,6 +216,9 @@ func (s *serviceCall) invoke(ctx context.Context, channel *grpc.ClientConn, n ui
 	}
 	if err != nil {
 		return failed(err, wait)
+	}
+	if answered != nil {
+		*answered = from
 	}
 	return caller.Outcome{Backend: cmp.Or(named, s.backend(from)), Code: measure.OK, Wait: wait}
 }

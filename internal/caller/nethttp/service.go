@@ -89,11 +89,15 @@ func (s *serviceSession) call(ctx context.Context, n uint64) caller.Outcome {
 		if err != nil {
 			return caller.Outcome{Code: "INTERNAL", Message: err.Error()}
 		}
-		var keep func([]byte, http.Header) error
-		if s.flow.IsRead(i) {
-			keep = func(body []byte, header http.Header) error {
-				answer, err := service.Answer(body, header)
+		var keep func([]byte, *http.Response) error
+		if body, fields := s.flow.Reads(i); body || fields {
+			keep = func(content []byte, response *http.Response) (err error) {
+				var answer any
+				if body {
+					answer, err = service.Answer(content, response.Header)
+				}
 				s.flow.Add(answers, i, answer)
+				s.flow.AddFields(answers, i, response.Header, response.Trailer)
 				return err
 			}
 		}
@@ -102,7 +106,7 @@ func (s *serviceSession) call(ctx context.Context, n uint64) caller.Outcome {
 }
 
 // request makes request n of a kind with the values of its flow. keep, if not nil, gets the right response.
-func (s *serviceSession) request(ctx context.Context, called *service.Request, n uint64, values service.Values, keep func([]byte, http.Header) error) (o caller.Outcome) {
+func (s *serviceSession) request(ctx context.Context, called *service.Request, n uint64, values service.Values, keep func([]byte, *http.Response) error) (o caller.Outcome) {
 	address := ""
 	if s.job.Calls[0].Identity.IsAddress() {
 		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) { address = got.Conn.RemoteAddr().String() }})
@@ -129,7 +133,7 @@ func (s *serviceSession) request(ctx context.Context, called *service.Request, n
 	}
 	o.Code = measure.OK
 	if keep != nil {
-		if err := keep(body, answer.Header); err != nil {
+		if err := keep(body, answer); err != nil {
 			return caller.Outcome{Backend: o.Backend, Code: "DATA_LOSS", Message: err.Error()}
 		}
 	}
