@@ -41,7 +41,7 @@ func Expand(file string, doc []byte, options Options, vocabulary Vocabulary) (Pl
 	}
 	r, err := d.resolve()
 	if err != nil {
-		return Plan{}, r.withArms(err, options)
+		return Plan{}, r.withArms(err, options.Service)
 	}
 	if options.Pilot {
 		if err := d.pilot(r, options.Arms); err != nil {

@@ -157,12 +157,12 @@ func (d *document) checkOwnServers(file string, picked []string) error {
 }
 
 // withArms adds to the errors of arms that cannot call a service the arms that can.
-func (r resolved) withArms(err error, options Options) error {
+func (r resolved) withArms(err error, service *ServiceDocument) error {
 	all, ok := err.(Errors)
-	if !ok || options.Service == nil || len(r.valid) < 2 {
+	if !ok || service == nil || len(r.valid) < 2 {
 		return err
 	}
-	return append(all, Error{File: "--service " + options.Service.File,
+	return append(all, Error{File: "--service " + service.File,
 		Message: fmt.Sprintf("the other arms of %s can call the service: add --arms %s", r.experiment.Name, strings.Join(r.valid, ","))})
 }
 
