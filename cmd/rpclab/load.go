@@ -56,6 +56,10 @@ summary like that of the published streams study (docs/studies.md).
 'rpclab compare' needs at least four trials of each of two loads. Percentiles,
 counts and assertions are of all rounds together.
 
+--search finds the highest rate at which a condition holds, with the search of
+an experiment (docs/method/search.md). The figures are those at that rate. If
+even the lowest rate fails, the exit code is 1.
+
 An assertion is one or more conditions joined by &&, such as 'p99 < 50ms',
 'errors == 0', 'errors < 0.1%' or 'rate >= 950/s'. A failed assertion gives exit
 code 1. Metrics: min mean p50 p90 p95 p99 p999 max (also with the prefix
@@ -68,6 +72,7 @@ service_, lateness_ or message_), rate, calls, errors, errors.CODE and dropped.`
   rpclab load --style bidi --workers 3 --interval 1ms --latency-gt 20ms \
       --keys keys.json 127.0.0.1:50051
   rpclab load --service orders.yaml --call get --rate 500
+  rpclab load --service orders.yaml --search 'p99 < 50ms && errors < 0.1%'
   rpclab load --self-test`,
 		Args: f.target,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -83,6 +88,9 @@ service_, lateness_ or message_), rate, calls, errors, errors.CODE and dropped.`
 			}
 			if f.service != "" {
 				return loadService(c, f)
+			}
+			if f.search.slo != "" {
+				return usageError{errors.New("--search needs --service FILE: write the file with 'rpclab init " + args[0] + "'")}
 			}
 			f.Target, f.Stdin = args[0], c.InOrStdin()
 			return runLoad(c, f)

@@ -23,6 +23,7 @@ const (
 // loadFlags are the flags of `rpclab load`.
 type loadFlags struct {
 	generator.Settings
+	search     searchFlags
 	arrivals   string
 	asserts    []string
 	outputs    outputs
@@ -60,9 +61,10 @@ func (f *loadFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Stages, "stages", "", "ramp from 0 to each rate in turn, `TIME:RATE,...` (open loop)")
 	flags.StringVar(&f.arrivals, "arrivals", "constant", "`distribution` of calls over time: constant or poisson (open loop)")
 	flags.IntVar(&f.MaxInFlight, "max-in-flight", 10_000, "maximum number of calls in flight; further calls are counted as dropped (open loop)")
+	f.search.register(flags)
 	flags.IntVarP(&f.Concurrency, "concurrency", "c", 0, fmt.Sprintf("number of users, each with one call at a time (closed loop; default %d)", generator.DefaultUsers))
 	flags.DurationVar(&f.Think, "think", 0, "pause of a user between a response and the next call (closed loop)")
-	flags.DurationVar(&f.Duration, "duration", 0, fmt.Sprintf("time during which calls are due (default %s, unless --calls is set)", generator.DefaultDuration))
+	flags.DurationVar(&f.Duration, "duration", 0, fmt.Sprintf("time during which calls are due (default %s, unless --calls is set; --search: at each rate, default %s)", generator.DefaultDuration, searchDuration))
 	flags.Uint64VarP(&f.Calls, "calls", "n", 0, "stop after this many calls")
 	flags.IntVar(&f.Rounds, "rounds", 1, "how often to make the load; each round is one trial, for 'rpclab compare'")
 	flags.IntVar(&f.Warmup, "warmup", 0, "calls made before the measurement, not counted")
@@ -115,6 +117,9 @@ func (f *loadFlags) finish(flags *pflag.FlagSet) (all []condition.Condition, err
 	}
 	if !flags.Changed("seed") {
 		f.Seed = rand.Uint64N(1 << 32)
+	}
+	if f.Search, err = f.search.of(f.Settings, f.arrivals, flags.Changed); err != nil {
+		return nil, err
 	}
 	if all, err = parseAssertions(f.asserts); err != nil {
 		return nil, err

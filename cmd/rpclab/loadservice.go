@@ -19,7 +19,7 @@ import (
 // serviceLoadFlags are the flags that say which load is made on a service file, and serviceOutputFlags those that say
 // where it is shown. The file says how the service is called, so the other flags do not apply.
 var (
-	serviceLoadFlags = []string{"service", "call", "mix", "flow", "rate", "arrivals", "max-in-flight", "concurrency", "think", "duration", "calls", "rounds",
+	serviceLoadFlags = []string{"service", "call", "mix", "flow", "rate", "search", "search-from", "search-to", "search-precision", "arrivals", "max-in-flight", "concurrency", "think", "duration", "calls", "rounds",
 		"warmup", "warmup-max", "timeout", "connections", "balance", "engine"}
 	serviceOutputFlags = []string{"seed", "assert", "json", "md", "html", "csv", "junit", "keep-paths", "web", "listen", "metrics", "no-store", "no-wait"}
 )
@@ -104,6 +104,11 @@ func (f loadFlags) experiment(service experiment.ServiceFile, changed func(strin
 
 // load returns the load as the experiment has it.
 func (f loadFlags) load() map[string]any {
+	if s := f.Search; s != nil {
+		return map[string]any{"search": map[string]any{
+			"slo": s.SLO, "from": s.From, "to": s.To, "precision": s.Precision.String(), "duration": s.Duration.String(), "arrivals": s.Arrivals, "max_in_flight": s.MaxInFlight,
+		}}
+	}
 	duration := f.Duration
 	if duration == 0 && f.Calls == 0 {
 		duration = generator.DefaultDuration

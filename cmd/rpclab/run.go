@@ -17,6 +17,7 @@ import (
 	"rpclab/internal/cluster/kubernetes"
 	"rpclab/internal/experiment"
 	"rpclab/internal/lab"
+	generator "rpclab/internal/load"
 	"rpclab/internal/result"
 )
 
@@ -174,6 +175,11 @@ func (f runFlags) runAndReport(c *cobra.Command, plan lab.Plan, commandLine stri
 	}
 	if err := reportFailures(c.ErrOrStderr(), checks, len(document.Arms)); err != nil {
 		return err
+	}
+	if document.Experiment == generator.Experiment {
+		if err := reportNoRate(c.ErrOrStderr(), document.Arms[0]); err != nil {
+			return err
+		}
 	}
 	if !slices.ContainsFunc(document.Arms, func(a result.Arm) bool { return a.Calls+a.Dropped > 0 }) {
 		return errors.New("no call was made: the report says why")

@@ -34,15 +34,15 @@ func SummarizeSearch(trial result.Trial, found result.Capacity) result.Trial {
 func noneHeld(found result.Capacity, limited string) string {
 	switch search.End(found.End) {
 	case search.GeneratorLimited:
-		return "the load generator was the bottleneck " + limited + "; lower load.search.from, or use a faster machine"
+		return "the load generator was the bottleneck " + limited + "; lower load.search.from (rpclab load: --search-from), or use a faster machine"
 	case search.OutOfProbes:
-		return fmt.Sprintf("%d probes were too few; make load.search.duration longer", len(found.Probes))
+		return fmt.Sprintf("%d probes were too few; make load.search.duration longer (rpclab load: --duration)", len(found.Probes))
 	}
 	lowest := math.Inf(1)
 	for _, p := range found.Probes {
 		lowest = min(lowest, p.Rate)
 	}
-	return "not even " + rateText(lowest) + ", the lowest; lower load.search.from, or ask for less"
+	return "not even " + rateText(lowest) + ", the lowest; lower load.search.from (rpclab load: --search-from), or ask for less"
 }
 
 // generatorLimitOf says at the lowest rate of a full-length probe why the load generator was the

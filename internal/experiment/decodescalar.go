@@ -81,16 +81,16 @@ func (d *decoder) duration(typ *valueType, n *node, into reflect.Value) {
 }
 
 func (d *decoder) percent(typ *valueType, n *node, into reflect.Value) {
-	v, ok := parsePercent(n.text)
+	v, ok := ParsePercent(n.text)
 	switch {
 	case bareNumber.MatchString(n.text):
 		d.add(n.at, "%q has no unit: use a percentage such as 2%%", n.text)
 	case !ok:
 		d.add(n.at, "%s must be a percentage such as 2%%, not %s", typ.title(), n.describe())
-	case !typ.within(v):
+	case !typ.within(float64(v)):
 		d.add(n.at, "%s must be %s, not %s", typ.title(), typ.span(), n.text)
 	default:
-		into.SetFloat(v)
+		into.SetFloat(float64(v))
 	}
 }
 

@@ -148,9 +148,9 @@ func scaled(n *node, direction string, factor float64) *node {
 		next.text = strconv.Itoa(next.value.(int))
 		return &next
 	}
-	if fine, ok := parsePercent(n.text); ok && direction == "coarse" {
+	if fine, ok := ParsePercent(n.text); ok && direction == "coarse" {
 		next := *n
-		next.text = max(Percent(fine), quickPrecision).String()
+		next.text = max(fine, quickPrecision).String()
 		next.value = next.text
 		return &next
 	}

@@ -242,8 +242,8 @@ func numberBound(text string) *bound {
 }
 
 func percentBound(text string) *bound {
-	if v, ok := parsePercent(text); ok {
-		return &bound{v, text}
+	if v, ok := ParsePercent(text); ok {
+		return &bound{float64(v), text}
 	}
 	return nil
 }

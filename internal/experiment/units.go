@@ -65,10 +65,11 @@ func formatDuration(d time.Duration) string {
 // percentForm matches a non-negative percentage.
 var percentForm = regexp.MustCompile(`^([0-9]+(\.[0-9]*)?|\.[0-9]+) ?%$`)
 
-func parsePercent(text string) (float64, bool) {
+// ParsePercent parses a share in the form of experiment files: 2%.
+func ParsePercent(text string) (Percent, bool) {
 	if !percentForm.MatchString(text) {
 		return 0, false
 	}
 	v, err := strconv.ParseFloat(strings.TrimRight(text, " %"), 64)
-	return v, err == nil
+	return Percent(v), err == nil
 }

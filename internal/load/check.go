@@ -93,14 +93,18 @@ const maxLimit = 1<<31 - 1
 var httpMethods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 
 func (s Settings) checkPace() error {
-	open := s.Rate != 0 || s.Stages != ""
+	open := s.Rate != 0 || s.Stages != "" || s.Search != nil
 	switch {
+	case s.Search != nil && (s.Rate != 0 || s.Stages != ""):
+		return request.Invalidf("--search sets the rates: leave out --rate and --stages")
+	case s.Search != nil && s.Calls != 0:
+		return request.Invalidf("--search makes loads of a duration: leave out --calls")
 	case s.Rate != 0 && s.Stages != "":
 		return request.Invalidf("--rate and --stages exclude each other: set one of them")
 	case open && s.Concurrency != 0:
-		return request.Invalidf("--concurrency makes a closed loop, --rate and --stages an open one: set one of them (--max-in-flight limits an open loop)")
+		return request.Invalidf("--concurrency makes a closed loop, --rate, --stages and --search an open one: set one of them (--max-in-flight limits an open loop)")
 	case open && s.Think != 0:
-		return request.Invalidf("--think needs a closed loop: leave it out, or set --concurrency instead of --rate and --stages")
+		return request.Invalidf("--think needs a closed loop: leave it out, or set --concurrency instead of --rate, --stages and --search")
 	case !open && s.Poisson:
 		return request.Invalidf("--arrivals needs an open loop: set --rate or --stages")
 	case s.Stages != "" && s.Duration != 0:

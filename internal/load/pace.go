@@ -21,6 +21,9 @@ func (s Settings) Pace() (pace.Pace, error) {
 	if duration == 0 && s.Calls == 0 {
 		duration = DefaultDuration
 	}
+	if w := s.Search; w != nil { // its lowest rate
+		return pace.Rate{PerSecond: w.From, Duration: w.Duration, Max: w.MaxInFlight, Poisson: s.Poisson, Seed: s.Seed}, nil
+	}
 	if s.Rate == 0 && s.Stages == "" {
 		users := s.Concurrency
 		if users == 0 {
@@ -125,6 +128,9 @@ func (s Settings) DescribePace() (string, error) {
 
 // describe describes a pace in one clause.
 func (s Settings) describe(plan pace.Pace) string {
+	if s.Search != nil {
+		return s.Search.String()
+	}
 	until := ""
 	if s.Calls > 0 {
 		until = fmt.Sprintf(", %d calls at most", s.Calls)

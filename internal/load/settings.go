@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"time"
 
+	"rpclab/internal/experiment"
 	"rpclab/internal/service/request"
 	"rpclab/internal/service/stream"
 )
@@ -46,6 +47,8 @@ type Settings struct {
 	Calls       uint64        // 0: no limit
 	Seed        uint64        // of random arrivals
 	Rounds      int           // how often the load is made; 0: once
+	// Search makes loads at several rates instead, to find the highest that holds; nil: no search.
+	Search *experiment.Search
 
 	Warmup      int           // calls before the measurement
 	WarmupMax   time.Duration // limit of the warm-up until rate and latency are steady; 0: none

@@ -112,6 +112,51 @@ func TestALoadOfAFlowOfCalls(t *testing.T) {
 	}
 }
 
+// searchFlags are of a search whose end does not depend on the speed of this machine: the server answers 200 calls/s.
+var searchFlags = []string{"--search-from", "20", "--search-to", "2000", "--search-precision", "10%", "--duration", "600ms"}
+
+// A server that answers four calls at a time, each in 20 ms, answers 200 calls/s. A queue of 600 ms makes calls wait
+// for less than 150 ms up to 250 calls/s.
+func TestALoadSearchesForTheHighestRate(t *testing.T) {
+	t.Parallel()
+	slow := []string{`"--delay", "2ms"`, `"--delay", "20ms", "--workers", "4"`, "replicas: 3", "replicas: 1"}
+	s := rpclab(t, append([]string{"load", "--service", stranger(t, slow...), "--search", "p99 < 150ms && errors < 1%", "--json", "-"}, searchFlags...)...)
+	holdsAtMost(t, s, 280)
+}
+
+// holdsAtMost checks the result of a search that found a rate. On a busy machine it can be lower.
+func holdsAtMost(t *testing.T, s said, most float64) {
+	t.Helper()
+	if s.code != 0 {
+		t.Fatalf("exit code %d, want 0\n%s", s.code, s.stderr)
+	}
+	d := resulttest.Read(t, strings.NewReader(s.stdout))
+	arm := d.Arms[0]
+	if d.Experiment != "load" || len(d.Arms) != 1 || arm.Capacity == nil || len(arm.Trials) != 1 || arm.Trials[0].Capacity == nil {
+		t.Fatalf("%s with %d arms, %+v; want a load with one search", d.Experiment, len(d.Arms), arm.Capacity)
+	}
+	c := arm.Trials[0].Capacity
+	if c.Holds < 20 || c.Holds > most || len(c.Probes) < 4 || c.SLO != "p99 < 150ms && errors < 1%" || arm.Calls == 0 || arm.Latency.P99 >= 150 {
+		t.Errorf("%g/s holds after %d probes (%s), p99 is %g ms; want at most %g/s", c.Holds, len(c.Probes), c.End, arm.Latency.P99, most)
+	}
+	if !strings.Contains(d.Question, ": search from 20/s to 2000/s, to 10%, for the highest rate at which p99 < 150ms") {
+		t.Errorf("the question is %q", d.Question)
+	}
+}
+
+// An objective that no rate meets fails as an assertion does, and the summary has the probes. The server is slow, so
+// that calls that rpclab sends late are not the reason.
+func TestASearchOfALoadWithoutARateThatHolds(t *testing.T) {
+	t.Parallel()
+	s := rpclab(t, append([]string{"load", "--service", stranger(t, "replicas: 3", "replicas: 1", "2ms", "300ms"), "--search", "p99 < 1us"}, searchFlags...)...)
+	if s.code != 1 || !strings.Contains(s.stderr, "rpclab: --search p99 < 1us: no rate holds\n") {
+		t.Errorf("exit code %d, want 1\n%s", s.code, s.stderr)
+	}
+	if !strings.Contains(s.stdout, "p99 < 1us holds in none of ") || !strings.Contains(s.stdout, "not even 20/s, the lowest") || strings.Contains(s.stdout, "µs CPU per call") {
+		t.Errorf("the summary does not say that no rate holds:\n%s", s.stdout)
+	}
+}
+
 func TestWrongLoadsOfServiceFiles(t *testing.T) {
 	t.Parallel()
 	file := stranger(t)
@@ -127,6 +172,13 @@ func TestWrongLoadsOfServiceFiles(t *testing.T) {
 		{[]string{"--service", file, "--self-test"}, "--self-test measures rpclab alone: leave out --service"},
 		{[]string{"--service", file, "--mix", "helo=1"}, "did you mean \"hello\"?"},
 		{[]string{"--mix", "hello=1", "127.0.0.1:1"}, "--mix and --flow have the names of calls in a service file: add --service FILE"},
+		{[]string{"--service", file, "--search", "p98 < 5ms"}, `--search "p98 < 5ms", column 1: no metric "p98"`},
+		{[]string{"--service", file, "--search", "p99 < 5ms", "--rate", "5"}, "--search sets the rates: leave out --rate and --stages"},
+		{[]string{"--service", file, "--search", "p99 < 5ms", "-n", "5"}, "--search makes loads of a duration: leave out --calls"},
+		{[]string{"--service", file, "--search", "p99 < 5ms", "-c", "5"}, "--concurrency makes a closed loop"},
+		{[]string{"--service", file, "--search", "p99 < 5ms", "--search-from", "9", "--search-to", "8"}, "--search-to must be more than --search-from, 9/s, not 8/s"},
+		{[]string{"--service", file, "--search", "p99 < 5ms", "--search-precision", "2"}, "--search-precision 2: use 0.1% to 50%"},
+		{[]string{"--service", file, "--search-to", "50"}, "--search-to needs --search: set the condition"},
 		{[]string{"--service", "none.yaml"}, "cannot read the service file: open none.yaml"},
 		{[]string{"--listen", "127.0.0.1:1", "--call", sayHello, "127.0.0.1:1"}, "--listen is the address of the page: add --web"},
 	} {

@@ -25,8 +25,11 @@ func Terminal(w io.Writer, document result.Document) error {
 	}
 	arm := document.Arms[0]
 	head(out, document, arm)
+	capacity(out, arm, measured(arm))
 	if !measured(arm) {
-		paragraph(out, "The load was not measured.")
+		if arm.Capacity == nil {
+			paragraph(out, "The load was not measured.")
+		}
 		warnings(out, document)
 		return out.Flush()
 	}
@@ -176,14 +179,6 @@ func rounds(out io.Writer, trials []result.Trial) {
 		fmt.Fprintf(out, "%-9d%9s %9s %9s %9s\n", t.Round, rate(t.Rate), count(t.Measures.Failed()+t.Dropped),
 			atLeast(t.Latency.Figure("p50")), atLeast(t.Latency.Figure("p99")))
 	}
-}
-
-// atLeast formats a figure in milliseconds, and marks a lower bound.
-func atLeast(figure result.Figure) string {
-	if figure.Lower {
-		return ">" + ms(figure.Value)
-	}
-	return ms(figure.Value)
 }
 
 func failures(out io.Writer, measures result.Measures) {

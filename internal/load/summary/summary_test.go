@@ -102,6 +102,30 @@ func TestSummaryOfStreams(t *testing.T) {
 	testkit.Golden(t, "streams.txt", summaryText(t, document))
 }
 
+func TestSummaryOfASearch(t *testing.T) {
+	document := stalled()
+	document.Question = "shop.Orders/Get: search from 100/s to 100000/s, to 2%, for the highest rate at which p99 < 50ms"
+	arm := &document.Arms[0]
+	arm.Capacity = &result.Capacities{Rate: 512, Low: 508, High: 516, Count: 2}
+	for round, c := range []result.Capacity{
+		{Rate: 508, Holds: 500, Fails: 515, End: "found"},
+		{Rate: 516, Holds: 505, End: "generator", Probes: []result.Probe{
+			{Rate: 137, DurationMS: 1250, Held: true, Calls: 171, P50: 0.4, P99: 3.1},
+			{Rate: 1233, DurationMS: 1250, Calls: 1200, Dropped: 300, P50: 0.9, P99: 20000},
+			{Rate: 505, DurationMS: 5000, Full: true, Held: true, Calls: 2525, P50: 0.4, P99: 11},
+			{Rate: 600, DurationMS: 5000, Full: true, Limited: "rpclab sent calls up to 60.0 ms late (p99)", Calls: 3000, P50: 0.4, P99: 80},
+		}},
+	} {
+		c.SLO = "p99 < 50ms"
+		trial := result.Trial{Round: round + 1, Capacity: &c}
+		if c.End == "generator" {
+			trial.Limited = "at 600/s rpclab sent calls up to 60.0 ms late (p99)"
+		}
+		arm.Trials = append(arm.Trials, trial)
+	}
+	testkit.Golden(t, "search.txt", summaryText(t, document))
+}
+
 // Without a measurement there are no figures: not 0 calls, and not 0 µs of CPU time.
 func TestSummaryOfALoadThatWasNotMeasured(t *testing.T) {
 	document := stalled()

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"rpclab/internal/result"
 )
 
 // Width is the largest width of a line, in columns.
@@ -50,6 +52,14 @@ func ms(msecs float64) string {
 		return count(uint64(math.Round(msecs)))
 	}
 	return fmt.Sprintf("%.0f", msecs) // a separator would take the eighth column
+}
+
+// atLeast formats a figure in milliseconds, and marks a lower bound.
+func atLeast(figure result.Figure) string {
+	if figure.Lower {
+		return ">" + ms(figure.Value)
+	}
+	return ms(figure.Value)
 }
 
 // duration formats a time in a suitable unit.
