@@ -53,6 +53,7 @@ other. The paths are those of two published studies, balancing and channels
   GET /increment?iterations=
   GET /experiment/client?n=&type=Client (or ClientWithReuseConn,
                          ClientWithKubeResolver) makes n calls at once
+  GET /?n=&type=         the same
   GET /metrics       for Prometheus
   POST /-/reset      resets the call counters to 0 for the next test`,
 		Example: `  rpclab gateway --target 127.0.0.1:50051,127.0.0.2:50051
@@ -162,7 +163,12 @@ func (f gatewayFlags) openTargets(ctx context.Context, o *gateway.Options) (err 
 		return rt.Open(ctx, service, set, func(time.Time, []string) {})
 	}
 	o.ClusterIP = func() (caller.Target, error) { return open(route.ClusterIP, settings.Settings{}) }
-	o.KubeResolver = func() (caller.Target, error) { return open(route.KubeResolver, settings.Settings{}) }
+	o.KubeResolver = func() (caller.Target, error) {
+		if rt.Discovery != route.DiscoveryWatch {
+			return caller.Target{}, fmt.Errorf("the route %s of this gateway has no watcher of endpoints: send the request to a gateway of the route %s or %s", rt.Name, route.KubeResolver.Name, route.EndpointSlice.Name)
+		}
+		return open(route.KubeResolver, settings.Settings{})
+	}
 	o.Target, err = open(rt, set)
 	return err
 }

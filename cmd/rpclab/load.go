@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -71,6 +73,8 @@ service_, lateness_ or message_), rate, calls, errors, errors.CODE and dropped.`
   rpclab load --http GET --concurrency 20 --calls 10000 http://127.0.0.1:8080/
   rpclab load --style bidi --workers 3 --interval 1ms --latency-gt 20ms \
       --keys keys.json 127.0.0.1:50051
+  rpclab load -host=127.0.0.1:50051 -mode=bidirectional -interval=1 \
+      -latency-gt=10 -jwt-gen=once --keys keys.json
   rpclab load --service orders.yaml --call get --rate 500
   rpclab load --service orders.yaml --search 'p99 < 50ms && errors < 0.1%'
   rpclab load --self-test`,
@@ -80,7 +84,7 @@ service_, lateness_ or message_), rate, calls, errors, errors.CODE and dropped.`
 				return usageError{err}
 			}
 			if f.calculator.Style != "" {
-				f.calculator.Target, f.calculator.Timeout = args[0], f.Timeout
+				f.calculator.Target, f.calculator.Timeout = cmp.Or(f.calculator.host, strings.Join(args, "")), f.Timeout
 				return f.calculator.run(c)
 			}
 			if f.selfTest {

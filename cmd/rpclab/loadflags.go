@@ -164,7 +164,9 @@ func (f *loadFlags) target(c *cobra.Command, args []string) error {
 		return usageError{errors.New("--self-test measures rpclab alone: leave out --service")}
 	case f.service != "" && len(args) > 0:
 		return usageError{fmt.Errorf("--service %s says where the service is, but got the target %q: leave out one of them", f.service, args[0])}
-	case f.service != "":
+	case f.calculator.host != "" && len(args) > 0:
+		return usageError{fmt.Errorf("--host %s is the target, but got the target %q too: leave out one of them", f.calculator.host, args[0])}
+	case f.service != "", f.calculator.host != "":
 	case len(f.mix)+len(f.flow) > 0:
 		return usageError{errors.New("--mix and --flow have the names of calls in a service file: add --service FILE")}
 	case !f.selfTest && len(args) != 1:

@@ -17,6 +17,7 @@ func main() {
 	ctx, stop := interruptible()
 	defer stop()
 	command := root()
+	command.SetArgs(withTwoDashes(os.Args[1:]))
 	err := command.ExecuteContext(ctx)
 	if err != nil && !errors.Is(err, errReported) {
 		fmt.Fprintln(os.Stderr, "rpclab:", strings.ReplaceAll(err.Error(), context.Canceled.Error(), "interrupted"))

@@ -50,6 +50,7 @@ SIGTERM or SIGINT stops the server after it has drained its connections.`,
 			if _, err := process.RaiseFileLimit(); err != nil {
 				return err
 			}
+			secure.NoAudience = server.Published // the published client's tokens have none
 			configs, cleanup, err := secure.prepare(&server)
 			if err != nil {
 				return err
@@ -92,6 +93,7 @@ SIGTERM or SIGINT stops the server after it has drained its connections.`,
 	flags.IntVar(&server.Workers, "workers", 0, "calls that the server handles at once; others queue (default: no limit)")
 	flags.DurationVar(&server.MaxAge, "max-age", 0, "age at which the server closes a connection, 10 % more or less (default: never)")
 	flags.DurationVar(&server.AgeGrace, "age-grace", 0, "time that the calls of a closed connection have to finish (default: no limit)")
+	flags.BoolVar(&server.Published, "published", false, "serve the published studies' own packages, paths and messages too")
 	flags.BoolVar(&server.ReportLoad, "report-load", false, "report the load of the server in every response (ORCA), for weighted_round_robin")
 	access.register(flags)
 	secure.register(flags)

@@ -37,6 +37,8 @@ type Spec struct {
 	Existing string
 	// Port is the port of Existing, or that at which the pods of a Program accept calls; 0: not set.
 	Port int
+	// Listen is the address (host:port) of the only replica on this machine; empty: one that is free.
+	Listen string
 	// FaultProxy puts a fault proxy before each backend of a Program, which can then be slow and fail.
 	FaultProxy bool
 	// Command runs a server program of another language; nil: rpclab server.

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"fmt"
 	"math"
 	"regexp"
 	"strconv"
@@ -35,6 +36,15 @@ func parseSize(text string) (Bytes, bool) {
 		}
 	}
 	return Bytes(math.Round(v)), err == nil && v < 1<<60
+}
+
+// ParseBytes reads a size such as 1.5Gi.
+func ParseBytes(text string) (Bytes, error) {
+	size, ok := parseSize(text)
+	if !ok {
+		return 0, fmt.Errorf("%q is not a size of memory: use one such as 512Mi or 1.5Gi", text)
+	}
+	return size, nil
 }
 
 // String uses the largest unit that gives a whole number.

@@ -3,19 +3,25 @@ package gateway
 import (
 	"context"
 	"errors"
+	"net"
+	"net/netip"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/peer"
 
 	rpclabv1 "rpclab/api/rpclab/v1"
 	"rpclab/internal/caller"
 )
 
-// burst handles /experiment/client: it makes n calls at once.
+// publishedBurst is the number of calls of a request without n, as published.
+const publishedBurst = 1000
+
+// burst handles /experiment/client and /: it makes n calls at once.
 func (g *Gateway) burst(ctx context.Context, q *query) (response, error) {
 	kind := q.choice("type", "Client", "ClientWithReuseConn", "ClientWithKubeResolver")
-	n := q.required("n", 1, maxBurst)
+	n := q.number("n", publishedBurst, 1, maxBurst)
 	if err := q.finish(); err != nil {
 		return response{}, err
 	}
@@ -37,12 +43,12 @@ func (g *Gateway) burst(ctx context.Context, q *query) (response, error) {
 	}
 	defer g.bursts.Release(int64(n))
 	var mu sync.Mutex
-	backends, failed := map[string]int{}, map[string]int{}
+	backends, addresses, failed := map[string]int{}, map[string]int{}, map[string]int{}
 	var calls sync.WaitGroup
 	began := time.Now()
 	for range n {
 		calls.Go(func() {
-			server, err := greet(ctx, channel, kind == "Client")
+			server, address, err := greet(ctx, channel, kind == "Client")
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
@@ -50,29 +56,45 @@ func (g *Gateway) burst(ctx context.Context, q *query) (response, error) {
 				return
 			}
 			backends[server]++
+			addresses[address]++
 		})
 	}
 	calls.Wait()
-	body := map[string]any{"time": float64(time.Since(began).Microseconds()) / 1e3, "count_per_ip": backends}
+	body := map[string]any{"time": float64(time.Since(began).Microseconds()) / 1e3, "count_per_ip": addresses}
 	if len(failed) > 0 {
 		body["errors"] = failed
 	}
 	return response{body, backends}, nil
 }
 
-// greet makes one call. It closes the channel if the call does not share it.
-func greet(ctx context.Context, open func() (*grpc.ClientConn, error), own bool) (server string, err error) {
+// greet makes one call and returns the server and its IP address. It closes the channel if the call does
+// not share it.
+func greet(ctx context.Context, open func() (*grpc.ClientConn, error), own bool) (server, address string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	channel, err := open()
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	if own {
 		defer func() { err = errors.Join(err, channel.Close()) }()
 	}
-	reply, err := rpclabv1.NewGreeterClient(channel).SayHello(ctx, &rpclabv1.HelloRequest{Name: "gateway"})
-	return reply.GetBackend(), err
+	var from peer.Peer
+	reply, err := rpclabv1.NewGreeterClient(channel).SayHello(ctx, &rpclabv1.HelloRequest{Name: "gateway"}, grpc.Peer(&from))
+	return reply.GetBackend(), serverIP(reply.GetBackend(), from), err
+}
+
+// serverIP is the IP address of a server: its identity, if that is one, as of a pod behind a cluster IP; else
+// that of the connection.
+func serverIP(server string, from peer.Peer) string {
+	if _, err := netip.ParseAddr(server); err == nil || from.Addr == nil {
+		return server
+	}
+	host, _, err := net.SplitHostPort(from.Addr.String())
+	if err != nil {
+		return server // not an IP connection
+	}
+	return host
 }
 
 // openRoute opens a route for /experiment/client at the first use.

@@ -111,9 +111,12 @@ func TestABurstCountsCallsByBackend(t *testing.T) {
 			Count map[string]int `json:"count_per_ip"`
 		}
 		got := get(t, at+"/experiment/client?type="+kind+"&n=50")
-		if err := json.Unmarshal([]byte(got.body), &response); err != nil || response.Count["b0"] != 50 || response.Time < 10 {
+		if err := json.Unmarshal([]byte(got.body), &response); err != nil || response.Count["127.0.0.1"] != 50 || response.Time < 10 {
 			t.Errorf("%s answered %s: %v", kind, got.body, err)
 		}
+	}
+	if got := get(t, at+"/?type=ClientWithReuseConn&n=5"); got.status != 200 || got.counted.Get("b0") != "5" {
+		t.Errorf("GET / answered %d %s, want 5 calls of b0", got.status, got.body)
 	}
 	if got := get(t, at+"/experiment/client?type=ClientWithKubeResolver&n=5"); got.status != 400 || !strings.Contains(got.body, "there is no EndpointSlice API") {
 		t.Errorf("got %d %s", got.status, got.body)

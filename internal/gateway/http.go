@@ -32,10 +32,15 @@ func (g *Gateway) Handler() http.Handler {
 		{"/fibonacci/random", g.fibonacciRandom},
 		{"/increment", g.increment},
 		{"/experiment/client", g.burst},
+		{"/", g.burst}, // the path in the README of the study
 	} {
 		paths = append(paths, at.path)
-		mux.Handle("GET "+at.path, g.handler(at.do))
-		mux.HandleFunc("HEAD "+at.path, notFound) // otherwise GET would match HEAD and make calls
+		pattern := at.path
+		if pattern == "/" {
+			pattern = "/{$}" // and no path below
+		}
+		mux.Handle("GET "+pattern, g.handler(at.do))
+		mux.HandleFunc("HEAD "+pattern, notFound) // otherwise GET would match HEAD and make calls
 	}
 	mux.HandleFunc("GET /metrics", g.metrics)
 	mux.HandleFunc("GET /-/ready", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ready") })

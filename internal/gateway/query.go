@@ -86,8 +86,12 @@ func (q *query) boolean(name string) bool {
 	return truth
 }
 
+// choice returns one of several values, the first if the parameter is missing.
 func (q *query) choice(name string, among ...string) string {
-	text, _ := q.text(name)
+	text, ok := q.text(name)
+	if !ok {
+		return among[0]
+	}
 	if !slices.Contains(among, text) {
 		q.fail("%s=%s: must be one of %s", name, text, strings.Join(among, ", "))
 	}

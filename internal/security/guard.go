@@ -32,7 +32,7 @@ func NewGuard(p Config) (*Guard, error) {
 		return g, nil
 	}
 	var errs [4]error
-	g.tokens, errs[0] = newTokenReader(p.Keys)
+	g.tokens, errs[0] = newTokenReader(p)
 	g.signer, errs[1] = p.Keys.NewSigner()
 	g.verifier, errs[2] = p.Keys.NewVerifier()
 	if p.Policy.Encrypted() {

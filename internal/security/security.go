@@ -23,6 +23,8 @@ type Policy struct {
 	Transport string `json:"transport,omitempty"` // one of [Transports]; empty: the first
 	Tokens    bool   `json:"tokens,omitempty"`    // every call has a token
 	Signing   bool   `json:"signing,omitempty"`   // every request and response is signed
+	// NoAudience accepts tokens without an audience, as the client of the published study makes them.
+	NoAudience bool `json:"no_audience,omitempty"`
 }
 
 // Required reports whether the policy requires anything.

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -34,14 +35,15 @@ func (t *Tokens) Issue(audience string, lifetime time.Duration) (string, error) 
 
 // tokenReader validates tokens.
 type tokenReader struct {
-	key    crypto.PublicKey
-	parser *jwt.Parser
+	key        crypto.PublicKey
+	parser     *jwt.Parser
+	noAudience bool // a token may have no audience
 }
 
-func newTokenReader(k Keys) (tokenReader, error) {
-	key, err := k.tokenKey()
-	return tokenReader{key, jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodRS256.Alg()}),
-		jwt.WithAudience(Audience), jwt.WithExpirationRequired())}, err
+func newTokenReader(c Config) (tokenReader, error) {
+	key, err := c.Keys.tokenKey()
+	return tokenReader{key, jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodRS256.Alg()}), jwt.WithExpirationRequired()),
+		c.Policy.NoAudience}, err
 }
 
 // subject returns the token's client. An error is a [Rejection].
@@ -51,10 +53,10 @@ func (r tokenReader) subject(token string) (string, error) {
 	switch {
 	case errors.Is(err, jwt.ErrTokenExpired):
 		return "", Rejection{ExpiredToken, err}
-	case errors.Is(err, jwt.ErrTokenInvalidAudience):
-		return "", Rejection{WrongAudience, err}
 	case err != nil:
 		return "", Rejection{BadToken, err}
+	case !slices.Contains(claims.Audience, Audience) && !(r.noAudience && len(claims.Audience) == 0):
+		return "", Rejection{WrongAudience, fmt.Errorf("the token is for the audience %q, want %q", []string(claims.Audience), Audience)}
 	case claims.Subject == "":
 		return "", Rejection{BadToken, fmt.Errorf("the token has no subject")}
 	}

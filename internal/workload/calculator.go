@@ -23,6 +23,8 @@ type calculator struct {
 	stopping <-chan struct{} // closed when the server begins to shut down
 	// begin counts a message of a bidirectional stream as a call and waits for a worker.
 	begin func(context.Context) (end func() error, err error)
+	// published says that clients are those of the published study.
+	published bool
 }
 
 // PerformCalculationTo accepts a request. PerformCalculationFrom sends the response.
@@ -32,7 +34,7 @@ func (s *calculator) PerformCalculationTo(ctx context.Context, message *rpclabv1
 		return nil, err
 	}
 	client := s.clients.get(id)
-	if !client.begin() {
+	if !client.begin() && !(s.published && client.awaitStream(ctx)) {
 		return nil, status.Errorf(codes.FailedPrecondition, "client %q has no response stream to this server: open performCalculationFrom first", id)
 	}
 	defer client.end()
@@ -72,11 +74,27 @@ func (s *calculator) PerformCalculationFrom(_ *emptypb.Empty, stream grpc.Server
 	}
 }
 
+// answerPublished returns the response to the content of a message of the published client.
+func (s *calculator) answerPublished(content []byte) ([]byte, error) {
+	message, err := parsePublished(content)
+	if err != nil {
+		return nil, s.refuse(security.Malformed, err)
+	}
+	text, err := message.answer()
+	if err != nil {
+		return nil, err
+	}
+	return s.guard.Sign(text)
+}
+
 // answer returns the response to a message.
 func (s *calculator) answer(id string, client *calculatorClient, message []byte) ([]byte, error) {
 	content, err := s.guard.Verify(id, message)
 	if err != nil {
 		return nil, err
+	}
+	if s.published {
+		return s.answerPublished(content)
 	}
 	question, err := parseCalculation(content)
 	if err != nil {

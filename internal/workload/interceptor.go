@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	rpclabv1 "rpclab/api/rpclab/v1"
+	"rpclab/api/studies/streams"
 )
 
 // intercept adds the server's identity to every response and applies the worker limit and the fault.
@@ -42,7 +43,8 @@ func (s *Server) interceptStream(service any, stream grpc.ServerStream, info *gr
 		return err
 	}
 	switch info.FullMethod {
-	case rpclabv1.CalculatorService_PerformCalculationFrom_FullMethodName, rpclabv1.CalculatorService_PerformCalculationBi_FullMethodName:
+	case rpclabv1.CalculatorService_PerformCalculationFrom_FullMethodName, rpclabv1.CalculatorService_PerformCalculationBi_FullMethodName,
+		streams.CalculatorService_PerformCalculationFrom_FullMethodName, streams.CalculatorService_PerformCalculationBi_FullMethodName:
 		return next(service, stream) // the calculator counts these calls
 	}
 	m := &messageStream{ServerStream: stream, server: s}

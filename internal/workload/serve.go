@@ -41,9 +41,13 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionAge: s.MaxAge, MaxConnectionAgeGrace: s.AgeGrace}))...)
 	rpclabv1.RegisterGreeterServer(server, greeter{id: s.ID, delay: s.Delay})
 	rpclabv1.RegisterFibonacciServer(server, fibonacci{id: s.ID})
-	rpclabv1.RegisterCounterServer(server, &counter{id: s.ID})
+	count := &counter{id: s.ID}
+	rpclabv1.RegisterCounterServer(server, count)
 	rpclabv1.RegisterChainServer(server, chain{})
 	rpclabv1.RegisterCalculatorServiceServer(server, &calculator{guard: guard, stopping: stopping, begin: s.beginCall})
+	if s.Published {
+		s.registerPublished(server, count, &calculator{guard: guard, stopping: stopping, begin: s.beginCall, published: true})
+	}
 	rpclabv1.RegisterOrderServiceServer(server, orders{delay: s.Delay, spread: s.Spread})
 	healthv1.RegisterHealthServer(server, s.health)
 	reflection.Register(server)

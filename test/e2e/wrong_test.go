@@ -131,6 +131,10 @@ func TestWrongRequestsExitWithCode2(t *testing.T) {
 		}},
 		{"gateway-model", func() []string { return []string{"gateway", "--target", "127.0.0.1:1", "--model", "x"} }},
 		{"lab-up-study", func() []string { return []string{"lab", "up", "nope"} }},
+		{"lab-up-model", func() []string { return []string{"lab", "up", "ladder", "--rest", "grpc-netty"} }},
+		{"lab-up-memory", func() []string { return []string{"lab", "up", "ladder", "--memory", "1.5G"} }},
+		{"load-mode", func() []string { return []string{"load", "-mode=both", "-host=127.0.0.1:1"} }},
+		{"load-host-and-target", func() []string { return []string{"load", "-mode=unary", "-host=127.0.0.1:1", "127.0.0.1:2"} }},
 		{"lab-up-route", func() []string { return []string{"lab", "up", "balancing", "--routes", "nope"} }},
 		{"lab-up-replicas", func() []string { return []string{"lab", "up", "balancing", "--replicas", "0"} }},
 		{"lab-up-port", func() []string { return []string{"lab", "up", "balancing", "--port", "70000"} }},
@@ -230,7 +234,8 @@ func TestHelp(t *testing.T) {
 	for _, args := range [][]string{
 		{"--help"}, {"run", "--help"}, {"init", "--help"}, {"list", "--help"}, {"runs", "--help"}, {"report", "--help"},
 		{"compare", "--help"}, {"server", "--help"}, {"doctor", "--help"}, {"schema", "--help"}, {"list"},
-		{"xds", "--help"}, {"gateway", "--help"}, {"lab", "up", "--help"}, {"lab", "reset", "--help"},
+		{"xds", "--help"}, {"gateway", "--help"}, {"lab", "up", "--help"}, {"lab", "up", "balancing", "--help"}, {"lab", "up", "channels", "--help"}, {"lab", "up", "chain", "--help"},
+		{"lab", "up", "streams", "--help"}, {"lab", "up", "ladder", "--help"}, {"lab", "reset", "--help"},
 		{"image", "build", "--help"}, {"clean", "--help"}, {"serve", "--help"},
 	} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {

@@ -25,6 +25,9 @@ func (c *Cluster) Deploy(ctx context.Context, spec cluster.Spec) (cluster.Deploy
 	if spec.Replicas < 1 {
 		return nil, fmt.Errorf("deploy %s: %d replicas; at least 1 is needed", spec.Name, spec.Replicas)
 	}
+	if spec.Listen != "" && spec.Replicas != 1 {
+		return nil, fmt.Errorf("deploy %s: %d replicas cannot all listen on %s", spec.Name, spec.Replicas, spec.Listen)
+	}
 	if err := c.checkProgram(spec.Program, spec.Replicas); err != nil {
 		return nil, fmt.Errorf("deploy %s: %w", spec.Name, err)
 	}
@@ -116,7 +119,7 @@ func (d *deployment) launch(started func(error)) error {
 	if err := d.ctx.Err(); err != nil {
 		return err
 	}
-	addr, err := d.cluster.addresses.allocate()
+	addr, err := d.address()
 	if err != nil {
 		return err
 	}
@@ -138,6 +141,14 @@ func (d *deployment) launch(started func(error)) error {
 	d.replicas = append(d.replicas, r)
 	d.tasks.Go(func() { d.run(r, started) })
 	return nil
+}
+
+// address is where the next backend listens.
+func (d *deployment) address() (netip.AddrPort, error) {
+	if d.spec.Listen == "" {
+		return d.cluster.addresses.allocate()
+	}
+	return netip.ParseAddrPort(d.spec.Listen)
 }
 
 // startReplica starts the process of a backend.

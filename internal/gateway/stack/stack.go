@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"runtime"
+	"slices"
 	"strconv"
 
 	"rpclab/internal/cluster"
@@ -48,6 +49,9 @@ type Options struct {
 	Port     int // of the first gateway
 	Replicas int
 	Model    string // of the gateways
+	// Server and Gateway are the commands of a program in another language; nil: this program.
+	Server, Gateway []string
+	ServerArgs      []string // of every server
 }
 
 // Stack is a running stack.
@@ -55,6 +59,7 @@ type Stack struct {
 	Plan
 	Gateway        gateway.Process
 	Servers        cluster.Deployment
+	metrics        bool // the servers serve metrics
 	infrastructure route.Infrastructure
 }
 
@@ -85,7 +90,9 @@ func Start(ctx context.Context, o Options, p Plan) (_ *Stack, err error) {
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	s.Servers, err = o.Cluster.Deploy(ctx, cluster.Spec{Name: p.Route.Name, Replicas: o.Replicas, Args: metricsArgs()})
+	spec := cluster.Spec{Name: p.Route.Name, Replicas: o.Replicas, Command: o.Server, Args: slices.Concat(o.ServerArgs, o.metricsArgs())}
+	s.metrics = len(o.metricsArgs()) > 0
+	s.Servers, err = o.Cluster.Deploy(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -94,6 +101,7 @@ func Start(ctx context.Context, o Options, p Plan) (_ *Stack, err error) {
 	}
 	s.Gateway, err = gateway.Start(ctx, gateway.ProcessSpec{
 		Self: o.Self, Listen: o.address(p), Route: p.Route, Service: s.infrastructure.ServiceFor(0), Settings: p.Settings, Model: o.Model,
+		Command: o.Gateway,
 	})
 	return s, err
 }
@@ -101,9 +109,9 @@ func Start(ctx context.Context, o Options, p Plan) (_ *Stack, err error) {
 // metricsPort is where each server serves metrics, on its own address.
 const metricsPort = 9464
 
-// metricsArgs are server flags for metrics; none where servers share one address.
-func metricsArgs() []string {
-	if runtime.GOOS != "linux" {
+// metricsArgs are server flags for metrics; none where servers share one address, or are not in Go.
+func (o Options) metricsArgs() []string {
+	if runtime.GOOS != "linux" || o.Server != nil {
 		return nil
 	}
 	return []string{"--metrics", ":" + strconv.Itoa(metricsPort)}

@@ -23,7 +23,7 @@ func (s *Stack) groups() []targetGroup {
 	servers := []string{}
 	now, _ := s.Servers.Endpoints().Current()
 	for _, e := range now.Ready() {
-		if metricsArgs() == nil {
+		if !s.metrics {
 			break
 		}
 		servers = append(servers, net.JoinHostPort(e.Addr.Addr().String(), strconv.Itoa(metricsPort)))

@@ -34,10 +34,10 @@ requests   2.0 TPS on average, 2 at most in a second
 responses  1.9 TPS on average, 2 at most in a second
 latency    mean 40.000  p50 30.000  p90 70.000  p95 70.000  min 10.000  max 70.000  σ 22.361 ms
 2 took longer than 40ms
-  number 7, sent at 2.000 s: 70.000 ms, OK
-  number 0, sent at 1.000 s: 50.000 ms, OK
+  number 7, x=5, y=1, operation=add, sent at 2.000 s: 70.000 ms, OK
+  number 0, x=5, y=1, operation=add, sent at 1.000 s: 50.000 ms, OK
 `
-	if got := summaryText(calls, Settings{Timeout: time.Minute, LatencyOver: 40 * time.Millisecond}); got != want {
+	if got := summaryText(calls, Settings{Timeout: time.Minute, LatencyOver: 40 * time.Millisecond, Calculation: workload.Calculate{X: 5, Y: 1, Operation: workload.Add}}); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }

@@ -138,7 +138,8 @@ func Print(out io.Writer, calls []Call, settings Settings) {
 			fmt.Fprintf(out, "  and %d more\n", len(over)-maxListed)
 			break
 		}
-		fmt.Fprintf(out, "  number %d, sent at %.3f s: %.3f ms, %s\n", call.Number, call.Sent.Seconds(), ms(call.Done-call.Sent), call.Code)
+		q := settings.Calculation
+		fmt.Fprintf(out, "  number %d, x=%d, y=%d, operation=%s, sent at %.3f s: %.3f ms, %s\n", call.Number, q.X, q.Y, q.Operation, call.Sent.Seconds(), ms(call.Done-call.Sent), call.Code)
 	}
 }
 
