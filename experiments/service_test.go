@@ -53,7 +53,6 @@ func TestPoliciesOnAServiceWithoutFaultProxies(t *testing.T) {
 		t.Fatal(err)
 	}
 	for text, want := range map[string]string{
-		orders + "tls: {insecure: true}\n": "slow needs a proxy that reads the calls, and those of the service orders are encrypted: remove tls, or use kill, stop, pause, flap, roll, scale or cut",
 		strings.Replace(orders, `command: ["./orders", "{{.Address}}"]`, "addresses: [127.0.0.1:1]", 1): "slow would disturb the service orders, which rpclab did not start",
 		strings.Replace(orders, `command: ["./orders", "{{.Address}}"]`, "image: orders:1", 1):          "slow needs a proxy before each backend, and rpclab has none in pods of the service orders: use kill, stop, roll or scale, or server.command on one machine",
 	} {

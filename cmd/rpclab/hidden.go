@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -124,6 +126,7 @@ func runForward(ctx context.Context, stdout io.Writer, listen string, service cl
 // faultProxyCommand is the process before a backend of a user's service.
 func faultProxyCommand() *cobra.Command {
 	var listen, backend string
+	var secured bool
 	command := &cobra.Command{
 		Use:    "fault-proxy --backend ADDRESS",
 		Short:  "Inject faults before one backend (used by rpclab itself)",
@@ -141,9 +144,14 @@ func faultProxyCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("cannot listen on %s: %w", listen, err)
 			}
-			proxy := faultproxy.New(backend)
+			proxy, input := faultproxy.New(backend), bufio.NewReader(c.InOrStdin())
+			if secured {
+				if err := readProxyTLS(input, proxy); err != nil {
+					return errors.Join(err, listener.Close())
+				}
+			}
 			go func() {
-				proxy.ServeCommands(c.InOrStdin(), c.OutOrStdout())
+				proxy.ServeCommands(input, c.OutOrStdout())
 				os.Exit(exitLab) // the supervisor exited
 			}()
 			if err := stdio.Announce(c.OutOrStdout(), listener.Addr()); err != nil {
@@ -157,8 +165,22 @@ func faultProxyCommand() *cobra.Command {
 	flags := command.Flags()
 	flags.StringVar(&listen, "listen", "127.0.0.1:0", "`address` to listen on")
 	flags.StringVar(&backend, "backend", "", "`address` of the backend")
+	flags.BoolVar(&secured, "tls", false, "encrypt connections; the first line of standard input is the configuration with the keys")
 	_ = command.MarkFlagRequired("backend")
 	return command
+}
+
+// readProxyTLS reads the first line of a fault proxy's input. Its keys appear in no message.
+func readProxyTLS(input *bufio.Reader, proxy *faultproxy.Proxy) error {
+	line, err := input.ReadBytes('\n')
+	if err != nil {
+		return fmt.Errorf("read the configuration of TLS: %w", err)
+	}
+	var config faultproxy.TLS
+	if json.Unmarshal(line, &config) != nil {
+		return errors.New("the configuration of TLS is not JSON")
+	}
+	return proxy.UseTLS(config)
 }
 
 // agentCommand runs between the lab and a program in a pod.

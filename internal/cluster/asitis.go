@@ -41,7 +41,9 @@ func (a AsItIs) Slow(context.Context, int, time.Duration, float64) ([]string, er
 }
 
 // Fail returns an error.
-func (a AsItIs) Fail(context.Context, int, string) ([]string, error) { return a.refuse("fail") }
+func (a AsItIs) Fail(context.Context, int, string, float64) ([]string, error) {
+	return a.refuse("fail")
+}
 
 // Flap returns an error.
 func (a AsItIs) Flap(context.Context, int, time.Duration) ([]string, error) { return a.refuse("flap") }

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"time"
 
+	"rpclab/internal/cluster/faultproxy"
 	"rpclab/internal/measure"
 	"rpclab/internal/security"
 )
@@ -41,6 +42,8 @@ type Spec struct {
 	Listen string
 	// FaultProxy puts a fault proxy before each backend of a Program, which can then be slow and fail.
 	FaultProxy bool
+	// ProxyTLS is how fault proxies encrypt connections; nil: calls are in clear text.
+	ProxyTLS *faultproxy.TLS
 	// Command runs a server program of another language; nil: rpclab server.
 	Command  []string
 	Protocol string   // of the health check: rest or tcp; else gRPC
@@ -89,9 +92,9 @@ type Deployment interface {
 	// Rollout does not wait: watch the endpoints. The new backends, and all later ones, run next; nil: the
 	// program as it is.
 	Rollout(ctx context.Context, next *Program) ([]string, error)
-	// Fail makes the n oldest ready backends answer every call with an error code, such as
-	// UNAVAILABLE. They stay ready.
-	Fail(ctx context.Context, n int, code string) ([]string, error)
+	// Fail makes the n oldest ready backends answer a share of calls (0 to 1), drawn at random, with an error
+	// code, such as UNAVAILABLE. They stay ready.
+	Fail(ctx context.Context, n int, code string, share float64) ([]string, error)
 	// Flap alternates the health of the n oldest ready backends, NOT_SERVING first.
 	Flap(ctx context.Context, n int, every time.Duration) ([]string, error)
 	// Cut breaks the network between callers and the n oldest ready backends. With reset it

@@ -162,7 +162,7 @@ func (d *document) checkArmService(e *Experiment, c Config, n *node, wrong *prob
 	if e.Services[i].TLS != nil && slices.Contains(d.grammar.vocabulary.ProxyRoutes, c.Route) {
 		wrong.add(place("route"), "route %s has a proxy that cannot read the encrypted calls of the service %s: use another route, or remove tls", c.Route, c.Service)
 	}
-	d.checkServiceEvents(e, e.Services[i], wrong)
+	d.checkServiceEvents(e, c, e.Services[i], wrong)
 	for _, path := range ofOwnServers {
 		if path == "workload" {
 			continue
@@ -175,7 +175,7 @@ func (d *document) checkArmService(e *Experiment, c Config, n *node, wrong *prob
 }
 
 // checkServiceEvents checks that rpclab may and can perform the events on a service.
-func (d *document) checkServiceEvents(e *Experiment, s Service, wrong *problems) {
+func (d *document) checkServiceEvents(e *Experiment, c Config, s Service, wrong *problems) {
 	for i, event := range e.Events {
 		if event.RollTo != "" {
 			d.checkVersion(e, s, event.RollTo, d.root.get("events").values[i].get("roll_to").at, wrong)
@@ -201,8 +201,37 @@ func (d *document) checkServiceEvents(e *Experiment, s Service, wrong *problems)
 			wrong.add(at.at, "%s sends a signal to a process, and rpclab cannot do that in pods of the service %s: use kill, stop, roll or scale", action, s.Name)
 		case s.Server.Command == nil && slices.Contains([]string{"slow", "fail", "flap"}, action):
 			wrong.add(at.at, "%s needs a proxy before each backend, and rpclab has none in pods of the service %s: use kill, stop, roll or scale, or server.command on one machine", action, s.Name)
-		case event.NeedsFaultProxy() && s.TLS != nil:
-			wrong.add(at.at, "%s needs a proxy that reads the calls, and those of the service %s are encrypted: remove tls, or use kill, stop, pause, flap, roll, scale or cut", action, s.Name)
+		case event.NeedsFaultProxy() && s.TLS != nil && c.Caller.Command != nil:
+			wrong.add(at.at, "%s needs a proxy with a certificate of the run, and rpclab cannot make the client of caller.command trust it: remove tls from the service %s, use a caller of rpclab, or use kill, stop, pause, flap, roll, scale or cut", action, s.Name)
+		}
+	}
+}
+
+// checkEncryption checks that the arms do not differ in TLS if fault proxies replace the TLS of their services.
+func (d *document) checkEncryption(r resolved, wrong *problems) {
+	e := &r.experiment
+	i := slices.IndexFunc(e.Events, Event.NeedsFaultProxy)
+	if i < 0 {
+		return
+	}
+	kind := func(arm int) string {
+		j := slices.IndexFunc(e.Services, func(s Service) bool { return s.Name == r.configs[arm][0].Service })
+		switch {
+		case j < 0:
+			return "" // rpclab's own servers have no fault proxy
+		case e.Services[j].TLS == nil:
+			return "clear text"
+		case e.Services[j].TLS.Cert != "":
+			return "TLS with a client certificate"
+		}
+		return "TLS"
+	}
+	action, _ := e.Events[i].Action()
+	for arm := range e.Arms {
+		if a, b := kind(0), kind(arm); a != "" && b != "" && a != b {
+			wrong.add(d.root.get("events").values[i].get(action).at, "arm %s uses %s and arm %s %s, and %s needs a proxy that encrypts calls in place of the services, so the difference would be that of the proxy's TLS: remove the event, or compare arms with the same tls",
+				e.Arms[0].Name, a, e.Arms[arm].Name, b, action)
+			return
 		}
 	}
 }

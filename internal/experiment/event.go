@@ -15,7 +15,7 @@ type Event struct {
 	Pause  int           `yaml:"pause" doc:"pause this many of the oldest backends (SIGSTOP)" min:"1" max:"250" alternative:"true"`
 	Resume bool          `yaml:"resume" doc:"resume all paused backends (SIGCONT)" alternative:"true"`
 	Slow   *Slow         `yaml:"slow" doc:"slow the oldest backends down" alternative:"true"`
-	Fail   *Fail         `yaml:"fail" doc:"make the oldest backends return an error for every call" alternative:"true"`
+	Fail   *Fail         `yaml:"fail" doc:"make the oldest backends return an error for every call, or for a share of calls" alternative:"true"`
 	Flap   *Flap         `yaml:"flap" doc:"make the health status of the oldest backends alternate" alternative:"true"`
 	Roll   bool          `yaml:"roll" doc:"rolling update: replace the backends one by one; each new backend is ready before an old one stops" alternative:"true"`
 	RollTo string        `yaml:"roll_to" doc:"rolling update to another version: the new backends run the command of this service, of services" alternative:"true"`
@@ -39,8 +39,9 @@ type Slow struct {
 
 // Fail makes some backends return an error at once.
 type Fail struct {
-	Backends int    `yaml:"backends" doc:"number of backends" min:"1" max:"250" required:"true"`
-	Code     string `yaml:"code" doc:"status code of the error" enum:"UNAVAILABLE,INTERNAL,RESOURCE_EXHAUSTED" default:"UNAVAILABLE"`
+	Backends int     `yaml:"backends" doc:"number of backends" min:"1" max:"250" required:"true"`
+	Code     string  `yaml:"code" doc:"status code of the error" enum:"UNAVAILABLE,INTERNAL,RESOURCE_EXHAUSTED" default:"UNAVAILABLE"`
+	Share    Percent `yaml:"share" doc:"share of the backends' calls, drawn at random, that return the error" min:"0.1%" max:"100%" default:"100%"`
 }
 
 // Flap turns the health of some backends: not serving for Every, serving for Every.
@@ -148,6 +149,8 @@ func (e Event) detail() string {
 		return " times " + strconv.FormatFloat(e.Slow.Times, 'f', -1, 64)
 	case e.Slow != nil:
 		return " by " + formatDuration(e.Slow.By)
+	case e.Fail != nil && e.Fail.Share < 100:
+		return fmt.Sprintf(" with %s for %s of calls", e.Fail.Code, e.Fail.Share)
 	case e.Fail != nil:
 		return " with " + e.Fail.Code
 	case e.Flap != nil:

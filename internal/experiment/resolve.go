@@ -56,6 +56,7 @@ func (d *document) resolve() (resolved, error) {
 	}
 	if len(wrong.found) == 0 {
 		d.checkControls(r, &wrong)
+		d.checkEncryption(r, &wrong)
 	}
 	return r, wrong.err()
 }

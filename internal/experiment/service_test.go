@@ -151,6 +151,33 @@ func TestTheCallOfAServiceIsChecked(t *testing.T) {
 	}
 }
 
+// Fault proxies encrypt calls in place of the service, so they must not be what the arms differ in.
+func TestFaultProxiesOfServicesWithTLS(t *testing.T) {
+	doc := `experiment: faults
+question: What does a slow backend cost?
+services:
+  a: {server: {command: [./a, "{{.Address}}"]}, calls: {get: {method: a.B/C}}, tls: {cacert: ca.pem}}
+  b: {server: {command: [./b, "{{.Address}}"]}, calls: {get: {method: a.B/C}}, tls: {cacert: ca.pem}}
+defaults: {route: clusterip, workload: {call: get}, load: {burst: 5}}
+arms:
+  a: {service: a}
+  b: {service: b}
+events: [{at: 1ms, slow: {backends: 1, by: 1s}}]
+`
+	for change, want := range map[[2]string]string{
+		{"", ""}: "",
+		{"b: {service: b}", "b: {service: b, caller: {command: [./mine]}}"}:                                                                                           "x.yaml:10:26: slow needs a proxy with a certificate of the run, and rpclab cannot make the client of caller.command trust it: remove tls from the service b, use a caller of rpclab, or use kill, stop, pause, flap, roll, scale or cut",
+		{`./b, "{{.Address}}"]}, calls: {get: {method: a.B/C}}, tls: {cacert: ca.pem}`, `./b, "{{.Address}}"]}, calls: {get: {method: a.B/C}}`}:                       "x.yaml:10:26: arm a uses TLS and arm b clear text, and slow needs a proxy that encrypts calls in place of the services, so the difference would be that of the proxy's TLS: remove the event, or compare arms with the same tls",
+		{`./b, "{{.Address}}"]}, calls: {get: {method: a.B/C}}, tls: {cacert: ca.pem`, `./b, "{{.Address}}"]}, calls: {get: {method: a.B/C}}, tls: {cert: a, key: b`}: "arm a uses TLS and arm b TLS with a client certificate",
+		{"slow: {backends: 1, by: 1s}", "kill: 1"}: "",
+	} {
+		_, err := Expand("x.yaml", []byte(strings.Replace(doc, change[0], change[1], 1)), Options{Rounds: 1}, vocabulary)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v\nwant %s", change[1], err, want)
+		}
+	}
+}
+
 func TestAnExperimentNamesItsServices(t *testing.T) {
 	doc := `experiment: versions
 question: Is version 2 slower?

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 
 	"rpclab/internal/caller"
 	"rpclab/internal/caller/grpcgo"
@@ -36,12 +37,11 @@ func (d descriptions) complete(ctx context.Context, call *service.Spec, servers 
 		}
 		return nil
 	}
-	now, _ := servers.Endpoints().Current()
-	ready := now.Ready()
-	if len(ready) == 0 {
+	address, ok := readyAddress(servers)
+	if !ok {
 		return nil // the callers will say so
 	}
-	source, err := grpcgo.Describe(ctx, *call, caller.Target{URI: "passthrough:///" + ready[0].Addr.String()})
+	source, err := grpcgo.Describe(ctx, *call, caller.Target{URI: "passthrough:///" + address.String()})
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrService, err)
 	}
@@ -53,4 +53,22 @@ func (d descriptions) complete(ctx context.Context, call *service.Spec, servers 
 	}
 	d[key] = call.Protos
 	return nil
+}
+
+// readyAddress returns the address at which a ready backend itself listens; false: none is ready.
+func readyAddress(servers cluster.Deployment) (address netip.AddrPort, ok bool) {
+	now, _ := servers.Endpoints().Current()
+	ready := now.Ready()
+	if len(ready) == 0 {
+		return address, false
+	}
+	address = ready[0].Addr
+	if proxied, ok := servers.(cluster.FaultProxies); ok {
+		for _, proxy := range proxied.FaultProxies() {
+			if proxy.Addr == address {
+				address = proxy.Backend
+			}
+		}
+	}
+	return address, true
 }

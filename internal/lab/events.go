@@ -63,7 +63,7 @@ func performEvent(ctx context.Context, bed testbed, e experiment.Event) ([]strin
 	case e.Stop > 0:
 		return servers.Stop(ctx, e.Stop)
 	case e.Fail != nil:
-		return servers.Fail(ctx, e.Fail.Backends, e.Fail.Code)
+		return servers.Fail(ctx, e.Fail.Backends, e.Fail.Code, float64(e.Fail.Share)/100)
 	case e.Flap != nil:
 		return servers.Flap(ctx, e.Flap.Backends, e.Flap.Every)
 	case e.Roll:

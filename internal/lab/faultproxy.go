@@ -10,9 +10,11 @@ import (
 
 	"rpclab/internal/caller"
 	"rpclab/internal/cluster"
+	"rpclab/internal/cluster/faultproxy"
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
 	"rpclab/internal/result"
+	"rpclab/internal/service"
 )
 
 // The cost of a fault proxy is measured in blocks of calls, directly and through the proxy in turns.
@@ -22,30 +24,55 @@ const (
 	proxyBlockMost = 200 // calls
 )
 
-// measureFaultProxy measures what a fault proxy adds to the call of a trial, once in a run for each service. The
-// trial runs all the same if that fails.
-func (c *trialRunner) measureFaultProxy(ctx context.Context, t trial, servers cluster.Deployment) {
-	proxied, ok := servers.(cluster.FaultProxies)
-	if !ok || len(t.job.Calls) == 0 {
-		return
+// measureFaultProxy measures what a fault proxy adds to the call of a trial, once in a run for each service. It
+// starts a backend for that: those of a trial would otherwise be warmer than those of later trials. An error ends
+// the run, as it does if the trial's own servers do not start; a measurement that fails does not.
+func (c *trialRunner) measureFaultProxy(ctx context.Context, t trial) error {
+	known := func(p result.FaultProxy) bool { return p.Service == t.Config.Service }
+	if !t.server.FaultProxy || len(t.job.Calls) == 0 || slices.ContainsFunc(c.proxyCosts, known) {
+		return nil
 	}
-	proxies := proxied.FaultProxies()
-	if len(proxies) == 0 || slices.ContainsFunc(c.proxyCosts, func(p result.FaultProxy) bool { return p.Service == t.Config.Service }) {
-		return
+	c.progress.doing(t.Trial, "measuring the cost of the fault proxy")
+	if err := c.release(); err != nil {
+		return err
+	}
+	spec, err := c.serverSpec(t)
+	if err != nil {
+		return err
+	}
+	spec.Replicas = 1
+	servers, err := c.builder.cluster.Deploy(ctx, spec)
+	if err != nil {
+		return err
+	}
+	if err := c.describe(ctx, t, servers); err != nil {
+		return errors.Join(err, servers.Remove())
 	}
 	cost := result.FaultProxy{Service: t.Config.Service, Call: t.job.Calls[0].Name}
-	c.progress.doing(t.Trial, "measuring the cost of the fault proxy")
-	if err := measureProxy(ctx, t, proxies[0], &cost); err != nil {
-		cost = result.FaultProxy{Service: cost.Service, Call: cost.Call, Unknown: err.Error()}
+	if proxied, ok := servers.(cluster.FaultProxies); ok {
+		if err := measureProxy(ctx, t, spec.ProxyTLS, proxied.FaultProxies(), &cost); err != nil {
+			cost = result.FaultProxy{Service: cost.Service, Call: cost.Call, Unknown: err.Error()}
+		}
 	}
 	c.proxyCosts = append(c.proxyCosts, cost)
+	return errors.Join(ctx.Err(), servers.Remove())
+}
+
+// throughProxies returns the calls of a trial as its callers make them.
+func (c *trialRunner) throughProxies(t trial) ([]service.Spec, error) {
+	proxies, err := c.keys.faultProxy(t)
+	return trusting(proxies, t.job.Calls), err
 }
 
 // measureProxy makes the first call of a trial directly and through a proxy.
-func measureProxy(ctx context.Context, t trial, proxy cluster.FaultProxy, cost *result.FaultProxy) (err error) {
-	job := t.job
-	job.Calls, job.Flow, job.Hedge, job.Channels = job.Calls[:1], false, nil, caller.Channels{Mode: caller.Shared}
-	open := func(to netip.AddrPort) (caller.Session, error) {
+func measureProxy(ctx context.Context, t trial, secured *faultproxy.TLS, proxies []cluster.FaultProxy, cost *result.FaultProxy) (err error) {
+	if len(proxies) == 0 {
+		return errors.New("the backend exited")
+	}
+	proxy, job := proxies[0], t.job
+	job.Flow, job.Hedge, job.Channels = false, nil, caller.Channels{Mode: caller.Shared}
+	open := func(to netip.AddrPort, calls []service.Spec) (caller.Session, error) {
+		job.Calls = calls
 		session, err := t.library.Open(job, caller.Target{URI: "passthrough:///" + to.String(), Close: func() {}})
 		if err != nil {
 			return nil, err
@@ -55,7 +82,11 @@ func measureProxy(ctx context.Context, t trial, proxy cluster.FaultProxy, cost *
 	}
 	var sides [2]proxySide
 	for i, to := range []netip.AddrPort{proxy.Backend, proxy.Addr} {
-		session, err := open(to)
+		calls := t.job.Calls[:1]
+		if i == 1 {
+			calls = trusting(secured, calls)
+		}
+		session, err := open(to, calls)
 		if session != nil {
 			defer session.Close()
 		}

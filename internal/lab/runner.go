@@ -103,6 +103,9 @@ func identityOf(spec cluster.Spec) string {
 func (c *trialRunner) serverSpec(t trial) (spec cluster.Spec, err error) {
 	spec = t.server
 	spec.Command = c.builder.programs.commands[t.language.Name]
+	if spec.ProxyTLS, err = c.keys.faultProxy(t); err != nil {
+		return spec, err
+	}
 	spec.Security, err = c.keys.server(t.security)
 	return spec, err
 }

@@ -17,6 +17,9 @@ func (c *trialRunner) runTrial(ctx context.Context, t trial) (measured result.Tr
 		measured.Failed = fmt.Sprintf("%v: %s", ErrNotRun, why)
 		return measured, nil
 	}
+	if err := c.measureFaultProxy(ctx, t); err != nil {
+		return measured, err
+	}
 	servers, err := c.deploy(ctx, t)
 	if err != nil {
 		return measured, err
@@ -24,7 +27,9 @@ func (c *trialRunner) runTrial(ctx context.Context, t trial) (measured result.Tr
 	if err := c.describe(ctx, t, servers); err != nil {
 		return measured, err
 	}
-	c.measureFaultProxy(ctx, t, servers)
+	if t.job.Calls, err = c.throughProxies(t); err != nil {
+		return measured, err
+	}
 	s, err := c.start(ctx, t, servers)
 	if err != nil {
 		return measured, err

@@ -58,14 +58,19 @@ func NewAuthority() (*Authority, error) {
 			return nil, err
 		}
 	}
-	template := certificateTemplate("rpclab run", Lifetime)
+	a.certificate, err = newAuthorityCertificate("rpclab run", a.key)
+	return a, err
+}
+
+// newAuthorityCertificate returns a certificate that is signed with its own key and can sign others.
+func newAuthorityCertificate(name string, key *ecdsa.PrivateKey) (*x509.Certificate, error) {
+	template := certificateTemplate(name, Lifetime)
 	template.IsCA, template.BasicConstraintsValid, template.KeyUsage = true, true, x509.KeyUsageCertSign
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &a.key.PublicKey, a.key)
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
 		return nil, err
 	}
-	a.certificate, err = x509.ParseCertificate(der)
-	return a, err
+	return x509.ParseCertificate(der)
 }
 
 // Server issues the keys of the servers.

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -13,13 +14,19 @@ import (
 type Fault struct {
 	Slow   time.Duration `json:"slow,omitempty"`  // added to every answer
 	Factor float64       `json:"times,omitempty"` // multiplies the duration of an answer; below 1: no effect
-	Code   codes.Code    `json:"code,omitempty"`  // the server answers every call with this code at once; 0: none
+	Code   codes.Code    `json:"code,omitempty"`  // the server answers calls with this code at once; 0: none
+	Share  float64       `json:"share,omitempty"` // the probability that a call receives Code; 0: it always does
 	Flap   time.Duration `json:"flap,omitempty"`  // interval at which health changes, NOT_SERVING first; 0: never
 }
 
 // Delay returns how long to delay a response that took a time to compute.
 func (f Fault) Delay(took time.Duration) time.Duration {
 	return f.Slow + time.Duration(max(f.Factor-1, 0)*float64(took))
+}
+
+// Fails decides, for one call, whether the server answers it with Code.
+func (f Fault) Fails() bool {
+	return f.Code != codes.OK && (f.Share == 0 || rand.Float64() < f.Share)
 }
 
 // healthFlapper alternates a server's health status in its own goroutine.

@@ -51,6 +51,24 @@ func TestAnInjectedErrorOccupiesNoWorker(t *testing.T) {
 	}
 }
 
+func TestAShareOfCallsFails(t *testing.T) {
+	server := &workload.Server{ID: "b"}
+	channel, _, _ := serve(t, server)
+	server.SetFault(workload.Fault{Code: codes.Internal, Share: 0.25})
+	const calls = 400
+	failed := 0
+	for range calls {
+		if _, _, err := greet(t.Context(), channel); status.Code(err) == codes.Internal {
+			failed++
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if failed < 50 || failed > 150 { // 5.8 standard deviations
+		t.Errorf("%d of %d calls failed, want about 100", failed, calls)
+	}
+}
+
 func TestEveryMessageOfAStreamCountsAsACall(t *testing.T) {
 	server := &workload.Server{ID: "b", Workers: 1}
 	channel, _, _ := serve(t, server)

@@ -95,7 +95,7 @@ func (m *messageStream) SendMsg(reply any) error {
 func (s *Server) beginCall(ctx context.Context) (end func() error, err error) {
 	s.begun.Add(1)
 	fault := *s.fault.Load()
-	if fault.Code != 0 {
+	if fault.Fails() {
 		return nil, status.Errorf(fault.Code, "%s is in an error loop", s.ID)
 	}
 	if s.workerSlots != nil {

@@ -77,6 +77,19 @@ func handlesEdgeCases(t *testing.T, p *process.Process, c contact, out *said) {
 		}
 	}
 	counted("calls that fail")
+	order(t, p, `{"ail": {"code": 14, "share": 0.5}}`)
+	counted("the calls before a share fails")
+	const drawn = 60
+	failed := 0
+	for range drawn {
+		if _, _, err := increase(t.Context(), c, 1); err != nil {
+			failed++
+		}
+	}
+	if calls += drawn; failed < drawn/6 || failed > drawn*5/6 { // 5 standard deviations
+		t.Errorf("%d of %d calls failed, want about half", failed, drawn)
+	}
+	counted("calls of which a share fails")
 }
 
 // acceptsJSON returns the number of calls that it made.

@@ -117,7 +117,7 @@ arms: {watching: {}}
 events:
   - {at: 300ms, slow: {backends: 1, by: 400ms}}
   - {at: 1s, recover: true}
-  - {at: 1500ms, fail: {backends: 1, code: RESOURCE_EXHAUSTED}}
+  - {at: 1500ms, fail: {backends: 1, code: RESOURCE_EXHAUSTED, share: 50 %}}
 rounds: 1
 `
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -127,6 +127,9 @@ rounds: 1
 	a := d.Arms[0]
 	if failed := a.Errors["RESOURCE_EXHAUSTED"]; failed == 0 || failed != a.Failed() {
 		t.Errorf("the errors are %v %v, want only RESOURCE_EXHAUSTED", a.Errors, a.Samples)
+	}
+	if failed := a.Failed(); failed > 60 { // of about 75 calls to that backend
+		t.Errorf("%d calls failed, want half of those to one backend", failed)
 	}
 	if a.Service.P95 < 400 { // about 35 of 260 answered calls were slowed down
 		t.Errorf("the p95 of answered calls is %v ms, want at least 400", a.Service.P95)

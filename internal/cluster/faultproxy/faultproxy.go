@@ -31,9 +31,10 @@ import (
 
 // Proxy passes the connections of clients on to one backend.
 type Proxy struct {
-	backend string // host:port
-	fault   atomic.Pointer[workload.Fault]
-	begun   atomic.Uint64
+	backend    string      // host:port
+	encryption *encryption // nil: clear text
+	fault      atomic.Pointer[workload.Fault]
+	begun      atomic.Uint64
 }
 
 // New returns a proxy before a backend (host:port), without a fault.
@@ -83,11 +84,21 @@ func (p *Proxy) pass(client *net.TCPConn, listener *net.TCPListener) {
 		reset(client)
 		return
 	}
-	c := &connection{proxy: p, client: newSide(client), backend: newSide(conn.(*net.TCPConn)), streams: map[uint32]*stream{}}
+	backend := conn.(*net.TCPConn)
+	clientSide, backendSide := newSide(client, client), newSide(backend, backend)
+	if p.encryption != nil {
+		secureClient, secureBackend, err := p.encryption.handshake(client, backend)
+		if err != nil {
+			_ = client.Close()
+			_ = backend.Close()
+			return
+		}
+		clientSide, backendSide = newSide(secureClient, client), newSide(secureBackend, backend)
+	}
+	c := &connection{proxy: p, client: clientSide, backend: backendSide, ended: make(chan struct{}), streams: map[uint32]*stream{}}
 	protocol := make(chan func() error, 1) // that passes the responses on; nil: the client has ended the connection
-	ended := make(chan struct{})
 	go func() {
-		defer close(ended)
+		defer close(c.ended)
 		_, err := c.backend.in.Peek(1)
 		if err != nil {
 			c.client.end(err)
@@ -111,22 +122,30 @@ func (p *Proxy) pass(client *net.TCPConn, listener *net.TCPListener) {
 	}
 	c.forgetStreams()
 	c.backend.end(err)
-	<-ended
+	<-c.ended
 }
 
 // connection is the connection of a client with its own connection to the backend.
 type connection struct {
 	proxy           *Proxy
-	client, backend *side // their locks come before mu
+	client, backend *side         // their locks come before mu
+	ended           chan struct{} // closed when the backend has sent its last response
 
 	mu      sync.Mutex
 	streams map[uint32]*stream // in progress, by their number
 	last    uint32             // the highest number of a stream
 }
 
+// halfCloser is a connection, encrypted or not.
+type halfCloser interface {
+	net.Conn
+	CloseWrite() error
+}
+
 // side is one of the two ends.
 type side struct {
-	conn    *net.TCPConn
+	conn    halfCloser
+	tcp     *net.TCPConn // which carries conn
 	in      *bufio.Reader
 	frame   []byte         // the last one read
 	decoder *hpack.Decoder // of headers from this end
@@ -140,19 +159,22 @@ type side struct {
 
 const bufferSize = 64 << 10
 
-func newSide(conn *net.TCPConn) *side {
-	s := &side{conn: conn, in: bufio.NewReaderSize(conn, bufferSize), out: bufio.NewWriterSize(conn, bufferSize)}
+func newSide(conn halfCloser, tcp *net.TCPConn) *side {
+	s := &side{conn: conn, tcp: tcp, in: bufio.NewReaderSize(conn, bufferSize), out: bufio.NewWriterSize(conn, bufferSize)}
 	s.framer, s.encoder, s.decoder = http2.NewFramer(s.out, nil), hpack.NewEncoder(&s.block), hpack.NewDecoder(tableSize, nil)
 	return s
 }
 
 // end ends the connection as the other end did, whose error of reading err is.
 func (s *side) end(err error) {
-	if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) {
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed):
 		_ = s.conn.Close()
-		return
+	case errors.Is(err, io.ErrUnexpectedEOF): // within a frame, or without TLS's close_notify
+		_ = s.tcp.Close()
+	default:
+		reset(s.tcp)
 	}
-	reset(s.conn)
 }
 
 // reset ends a connection with RST in place of FIN.

@@ -1,12 +1,14 @@
 package faultproxy_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -32,14 +34,19 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// proxied starts a proxy before an address until the test ends.
-func proxied(t *testing.T, backend string) (proxy *faultproxy.Proxy, address string) {
+// proxied starts a proxy before an address until the test ends, with TLS if it has a configuration.
+func proxied(t *testing.T, backend string, secured ...*faultproxy.TLS) (proxy *faultproxy.Proxy, address string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	proxy = faultproxy.New(backend)
+	for _, config := range secured {
+		if err := proxy.UseTLS(*config); err != nil {
+			t.Fatal(err)
+		}
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -192,6 +199,45 @@ func TestAFailingBackendAnswersAtOnce(t *testing.T) {
 	}
 }
 
+// A call is drawn once, however many frames it has, and each message of a stream once.
+func TestAShareOfCallsFails(t *testing.T) {
+	address, _ := serve(t, &workload.Server{ID: "b"})
+	proxy, address := proxied(t, address)
+	channel := dial(t, address)
+	long := strings.Repeat("x", 1<<18)
+	const calls = 400
+	unary := func() error { _, _, err := greet(t, channel, long); return err }
+	var stream rpclabv1.Greeter_GreetingsClient
+	message := func() (err error) {
+		if stream == nil {
+			if stream, err = rpclabv1.NewGreeterClient(channel).Greetings(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_ = stream.Send(&rpclabv1.HelloRequest{Name: long}) // Recv returns why it failed
+		if _, err = stream.Recv(); err != nil {
+			stream = nil
+		}
+		return err
+	}
+	proxy.SetFault(workload.Fault{Code: codes.Internal, Share: 0.25})
+	for name, call := range map[string]func() error{"calls": unary, "messages": message} {
+		failed := 0
+		for range calls {
+			switch err := call(); status.Code(err) {
+			case codes.OK:
+			case codes.Internal:
+				failed++
+			default:
+				t.Fatalf("%s: %v, want INTERNAL", name, err)
+			}
+		}
+		if failed < 50 || failed > 150 { // 5.8 standard deviations
+			t.Errorf("%d of %d %s failed, want about 100", failed, calls, name)
+		}
+	}
+}
+
 // Clients cancel slow calls. Their answers must not use up the window of the connection.
 func TestCancelledSlowCallsLeaveTheConnectionUsable(t *testing.T) {
 	address, _ := serve(t, &workload.Server{ID: "b"})
@@ -241,6 +287,74 @@ func TestABackendThatStopsDrainsThroughTheProxy(t *testing.T) {
 	testkit.Await(t, "connections are refused", refused)
 }
 
+// After 101 Switching Protocols a connection carries bytes of another protocol, which faults do not affect.
+func TestAnUpgradedConnectionIsPassedOn(t *testing.T) {
+	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Upgrade") == "" {
+			return
+		}
+		conn, buffered, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		if r.URL.Path == "/refused" {
+			_, _ = io.WriteString(conn, "HTTP/1.1 426 Upgrade Required\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+			return
+		}
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\nConnection: Upgrade\r\n\r\n\x00first")
+		_, _ = io.Copy(conn, buffered)
+	}))
+	defer backend.Close()
+	proxy, address := proxied(t, backend.Listener.Addr().String())
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	in := bufio.NewReader(conn)
+	send := func(text string) {
+		t.Helper()
+		if _, err := io.WriteString(conn, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	response := func(want int) *http.Response {
+		t.Helper()
+		answer, err := http.ReadResponse(in, nil)
+		if err != nil || answer.StatusCode != want {
+			t.Fatalf("the answer is %+v, %v; want %d", answer, err, want)
+		}
+		return answer
+	}
+	send("GET / HTTP/1.1\r\nHost: b\r\n\r\n")
+	response(200)
+	send("GET /echo HTTP/1.1\r\nHost: b\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n\x01early")
+	if got := response(101).Header; got.Get("Upgrade") != "echo" || got.Get("Connection") != "Upgrade" {
+		t.Errorf("the headers of the answer are %v, want those of the backend", got)
+	}
+	proxy.SetFault(workload.Fault{Code: codes.Unavailable})
+	send("\x02late")
+	got := make([]byte, len("\x00first\x01early\x02late"))
+	if _, err := io.ReadFull(in, got); string(got) != "\x00first\x01early\x02late" {
+		t.Errorf("the upgraded connection returns %q, %v", got, err)
+	}
+	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if rest, err := io.ReadAll(in); len(rest) > 0 || err != nil {
+		t.Errorf("at its end the connection returns %q, %v; want the end", rest, err)
+	}
+	proxy.SetFault(workload.Fault{})
+	if conn, err = net.Dial("tcp", address); err != nil {
+		t.Fatal(err)
+	}
+	in = bufio.NewReader(conn)
+	send("GET /refused HTTP/1.1\r\nHost: b\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+	response(426)
+}
+
 func TestHTTP1IsPassedOn(t *testing.T) {
 	address, _ := serve(t, &workload.Server{ID: "b", Model: workload.REST, Delay: 10 * time.Millisecond})
 	proxy, address := proxied(t, address)
@@ -266,6 +380,6 @@ func TestHTTP1IsPassedOn(t *testing.T) {
 	post(200, 100*time.Millisecond)
 	proxy.SetFault(workload.Fault{Code: codes.Unavailable})
 	post(503, 0)
-	proxy.SetFault(workload.Fault{})
+	proxy.SetFault(workload.Fault{Code: codes.Unavailable, Share: 1e-9})
 	post(200, 0)
 }

@@ -1,13 +1,12 @@
 package faultproxy
 
 import (
+	"cmp"
 	"io"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
-
-	"google.golang.org/grpc/codes"
 
 	"rpclab/internal/workload"
 )
@@ -21,11 +20,14 @@ type pendingRequest struct {
 	fault workload.Fault
 	asked time.Time // when it was sent to the backend
 	done  *sync.WaitGroup
+	// switched is true once the backend has answered with 101 Switching Protocols. Read it after done.
+	switched *bool
 }
 
 // passHTTP1Requests passes on the requests of a client, one after another.
 func (c *connection) passHTTP1Requests(pending chan<- pendingRequest) error {
-	defer close(pending)
+	end := sync.OnceFunc(func() { close(pending) })
+	defer end()
 	var unanswered sync.WaitGroup
 	for {
 		request, err := http.ReadRequest(c.client.in)
@@ -38,7 +40,7 @@ func (c *connection) passHTTP1Requests(pending chan<- pendingRequest) error {
 		}
 		c.proxy.begun.Add(1)
 		fault := *c.proxy.fault.Load()
-		if fault.Code != codes.OK {
+		if fault.Fails() {
 			_, err := io.Copy(io.Discard, request.Body)
 			unanswered.Wait()
 			failure := &http.Response{StatusCode: httpStatus(fault.Code), ProtoMajor: 1, ProtoMinor: 1, Request: request, Close: request.Close, Header: http.Header{}}
@@ -53,14 +55,26 @@ func (c *connection) passHTTP1Requests(pending chan<- pendingRequest) error {
 		}
 		unanswered.Add(1)
 		// The response may come before the end of the request.
-		next := pendingRequest{request, fault, time.Now(), &unanswered}
-		pending <- next
+		switched := false
+		pending <- pendingRequest{request, fault, time.Now(), &unanswered, &switched}
 		c.backend.mu.Lock()
 		err = request.Write(c.backend.out)
 		_ = c.backend.out.Flush()
 		c.backend.mu.Unlock()
 		if err != nil {
 			return err
+		}
+		if !containsHeader(request.Header, "Upgrade") {
+			continue
+		}
+		if unanswered.Wait(); switched { // what follows is not HTTP/1.1
+			if _, err := io.Copy(c.backend.conn, c.client.in); err != nil {
+				return err
+			}
+			_ = c.backend.conn.CloseWrite()
+			end()
+			<-c.ended
+			return io.EOF
 		}
 	}
 }
@@ -88,6 +102,10 @@ func (c *connection) passHTTP1Responses(pending <-chan pendingRequest) (err erro
 		}
 		err := c.passHTTP1Response(request)
 		request.done.Done()
+		if *request.switched && err == nil {
+			_, err = io.Copy(c.client.conn, c.backend.in)
+			return cmp.Or(err, io.EOF)
+		}
 		if err != nil {
 			return err
 		}
@@ -102,7 +120,8 @@ func (c *connection) passHTTP1Response(request pendingRequest) error {
 		}
 		time.Sleep(request.fault.Delay(time.Since(request.asked)))
 		c.client.send(func() { err = response.Write(c.client.out) })
-		if err != nil || response.StatusCode >= http.StatusOK {
+		*request.switched = response.StatusCode == http.StatusSwitchingProtocols
+		if err != nil || *request.switched || response.StatusCode >= http.StatusOK {
 			return err
 		}
 	}

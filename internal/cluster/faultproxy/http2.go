@@ -36,6 +36,15 @@ func (f frame) endsStream() bool {
 	return f.Type == http2.FrameRSTStream
 }
 
+// data returns the payload of DATA without padding.
+func (f frame) data() []byte {
+	if !f.Flags.Has(http2.FlagDataPadded) || len(f.payload) == 0 {
+		return f.payload
+	}
+	padding, data := int(f.payload[0]), f.payload[1:]
+	return data[:len(data)-min(padding, len(data))]
+}
+
 // read reads a frame, or a whole header block. Header blocks are decoded, because the proxy may send them in
 // another order, or not at all, and HPACK's dynamic table depends on all.
 func (s *side) read() (f frame, err error) {

@@ -20,13 +20,14 @@ type stream struct {
 	grpc   bool // else another HTTP request
 	// asked is when the last part of the present message, or of the request, arrived; zero: it is answered.
 	asked     time.Time
-	fault     workload.Fault // when it arrived
-	answering bool           // the client has received headers
-	requested bool           // the request has ended
-	responded bool           // the response has ended, and the client has received it
-	held      []heldFrame    // delayed, in order
-	due       time.Time      // of the last held frame, or the last that was passed on
-	timer     *time.Timer    // that sends the next held frame; nil: none is held
+	fault     *workload.Fault // of the present message
+	messages  messages        // of the request
+	answering bool            // the client has received headers
+	requested bool            // the request has ended
+	responded bool            // the response has ended, and the client has received it
+	held      []heldFrame     // delayed, in order
+	due       time.Time       // of the last held frame, or the last that was passed on
+	timer     *time.Timer     // that sends the next held frame; nil: none is held
 }
 
 // heldFrame is a part of a delayed response.
@@ -56,11 +57,11 @@ func (c *connection) admit(f frame) bool {
 		return false
 	}
 	s.requested = s.requested || f.endsStream()
-	message := f.Type == http2.FrameHeaders || f.Type == http2.FrameData && f.Length > 0
-	if message && !s.exempt {
-		s.asked, s.fault = time.Now(), *c.proxy.fault.Load()
+	fails := false
+	if part := f.Type == http2.FrameHeaders || f.Type == http2.FrameData && f.Length > 0; part && !s.exempt {
+		s.asked = time.Now()
+		fails = s.begin(f, c.proxy.fault.Load()) && !s.responded
 	}
-	fails := message && !s.responded && s.fault.Code != codes.OK
 	dropped := 0
 	if fails || f.Type == http2.FrameRSTStream || s.requested && s.responded {
 		dropped = c.forget(f.StreamID, s)
@@ -84,6 +85,27 @@ func newStream(request []hpack.HeaderField) *stream {
 		}
 	}
 	return s
+}
+
+// begin gives a fault to the call or the messages that begin in a frame from the client, and reports whether it
+// makes one of them fail.
+func (s *stream) begin(f frame, fault *workload.Fault) (fails bool) {
+	begun := 0
+	switch {
+	case s.fault == nil: // the call
+		begun = 1
+	case f.Type == http2.FrameData && s.grpc:
+		first := !s.messages.any
+		begun = s.messages.begun(f.data())
+		if first && fault == s.fault { // it was drawn for the first message when the call began
+			begun--
+		}
+	}
+	for range begun {
+		s.fault = fault
+		fails = fails || fault.Fails()
+	}
+	return fails
 }
 
 // forget removes a stream and returns the bytes of its held DATA. Call it with c.mu held.

@@ -24,14 +24,14 @@ func (d *deployment) Slow(_ context.Context, n int, by time.Duration, times floa
 	return d.forOldest(n, func(backend *replica) error { return backend.setFault(slow) })
 }
 
-// Fail makes the n oldest ready backends answer every call with a code.
-func (d *deployment) Fail(_ context.Context, n int, name string) ([]string, error) {
+// Fail makes the n oldest ready backends answer a share of calls with a code.
+func (d *deployment) Fail(_ context.Context, n int, name string, share float64) ([]string, error) {
 	var code codes.Code
 	if err := code.UnmarshalJSON([]byte(strconv.Quote(name))); err != nil || code == codes.OK {
 		return nil, fmt.Errorf("fail with %q: this is not an error code; use one such as UNAVAILABLE, INTERNAL, RESOURCE_EXHAUSTED, …", name)
 	}
 	return d.forOldest(n, func(backend *replica) error {
-		return backend.setFault(func(fault *workload.Fault) { fault.Code = code })
+		return backend.setFault(func(fault *workload.Fault) { fault.Code, fault.Share = code, share })
 	})
 }
 

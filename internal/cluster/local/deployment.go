@@ -159,7 +159,7 @@ func (d *deployment) startReplica(id string, addr netip.AddrPort, limits limits)
 		if err != nil || !d.spec.FaultProxy {
 			return r, err
 		}
-		proxy, err := d.cluster.startFaultProxy(id, addr)
+		proxy, err := d.cluster.startFaultProxy(id, addr, d.spec.ProxyTLS)
 		if err != nil {
 			r.process.Kill()
 			return nil, errors.Join(err, r.health.Close())

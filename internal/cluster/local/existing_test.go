@@ -116,7 +116,7 @@ func TestRPCLabDoesNotChangeAServiceThatItDidNotStart(t *testing.T) {
 		"stop":     func() ([]string, error) { return d.Stop(ctx, 1) },
 		"roll out": func() ([]string, error) { return d.Rollout(ctx, nil) },
 		"slow":     func() ([]string, error) { return d.Slow(ctx, 1, time.Second, 0) },
-		"fail":     func() ([]string, error) { return d.Fail(ctx, 1, "INTERNAL") },
+		"fail":     func() ([]string, error) { return d.Fail(ctx, 1, "INTERNAL", 1) },
 		"flap":     func() ([]string, error) { return d.Flap(ctx, 1, time.Second) },
 		"cut":      func() ([]string, error) { return d.Cut(ctx, 1, true) },
 	} {

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"net/netip"
@@ -10,6 +11,7 @@ import (
 
 	"rpclab/internal/cluster"
 	"rpclab/internal/cluster/control"
+	"rpclab/internal/cluster/faultproxy"
 	"rpclab/internal/process"
 	"rpclab/internal/process/stdio"
 )
@@ -25,7 +27,7 @@ type faultProxy struct {
 }
 
 // startFaultProxy starts a proxy before a backend.
-func (c *Cluster) startFaultProxy(id string, backend netip.AddrPort) (*faultProxy, error) {
+func (c *Cluster) startFaultProxy(id string, backend netip.AddrPort, secured *faultproxy.TLS) (*faultProxy, error) {
 	addr, err := c.addresses.allocate()
 	if err != nil {
 		return nil, err
@@ -37,12 +39,16 @@ func (c *Cluster) startFaultProxy(id string, backend netip.AddrPort) (*faultProx
 			once.Do(func() { close(serving) })
 		}
 	})
-	p, err := process.Start(process.Spec{
-		Args:   slices.Concat(c.options.Self, []string{"fault-proxy", "--listen", addr.String(), "--backend", backend.String()}),
-		Stdout: io.MultiWriter(counts, announced),
-	})
+	args := slices.Concat(c.options.Self, []string{"fault-proxy", "--listen", addr.String(), "--backend", backend.String()})
+	if secured != nil {
+		args = append(args, "--tls")
+	}
+	p, err := process.Start(process.Spec{Args: args, Stdout: io.MultiWriter(counts, announced)})
 	if err != nil {
 		return nil, err
+	}
+	if secured != nil {
+		_ = json.NewEncoder(p.Stdin).Encode(secured) // it fails when the process has exited, and await reports that
 	}
 	return &faultProxy{Process: p, name: "the fault proxy of " + id, addr: addr, control: control.New(id, p.Stdin, p, counts), serving: serving}, nil
 }

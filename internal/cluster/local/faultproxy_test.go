@@ -44,7 +44,7 @@ func TestAFaultProxyMakesAProgramSlowOrFail(t *testing.T) {
 		t.Errorf("the other backend took %v", took)
 	}
 	recoverAll(t, d)
-	must(t)(d.Fail(t.Context(), 1, "INTERNAL"))
+	must(t)(d.Fail(t.Context(), 1, "INTERNAL", 1))
 	client := channelTo(t, ready(d)[0])
 	testkit.Await(t, "the backend answers INTERNAL", func() bool { return status.Code(longHello(t, client)) == codes.Internal })
 	if got := ids(ready(d)); len(got) != 2 {

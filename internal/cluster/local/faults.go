@@ -26,8 +26,8 @@ func (d *deployment) Slow(_ context.Context, n int, by time.Duration, times floa
 	return d.each(n, func(r *replica) error { return r.SetFault(slow) })
 }
 
-// Fail makes the n oldest ready backends answer every call with a code.
-func (d *deployment) Fail(_ context.Context, n int, name string) ([]string, error) {
+// Fail makes the n oldest ready backends answer a share of calls with a code.
+func (d *deployment) Fail(_ context.Context, n int, name string, share float64) ([]string, error) {
 	var code codes.Code
 	if err := code.UnmarshalJSON([]byte(strconv.Quote(name))); err != nil || code == codes.OK {
 		return nil, fmt.Errorf("fail with %q: this is not an error code; use one such as UNAVAILABLE, INTERNAL, RESOURCE_EXHAUSTED, …", name)
@@ -36,7 +36,7 @@ func (d *deployment) Fail(_ context.Context, n int, name string) ([]string, erro
 		return nil, err
 	}
 	return d.each(n, func(r *replica) error {
-		return r.SetFault(func(f *workload.Fault) { f.Code = code })
+		return r.SetFault(func(f *workload.Fault) { f.Code, f.Share = code, share })
 	})
 }
 

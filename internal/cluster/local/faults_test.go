@@ -80,7 +80,7 @@ func TestStoppedBackendIsReplacedAtOnceAndFinishesItsCalls(t *testing.T) {
 func TestFailingBackendAnswersAtOnceAndStaysReady(t *testing.T) {
 	t.Parallel()
 	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 2, Args: []string{"--delay", "10s"}})
-	must(t)(d.Fail(t.Context(), 1, "RESOURCE_EXHAUSTED"))
+	must(t)(d.Fail(t.Context(), 1, "RESOURCE_EXHAUSTED", 1))
 	client := channelTo(t, ready(d)[0])
 	testkit.Await(t, "the backend answers RESOURCE_EXHAUSTED", func() bool { return status.Code(hello(t, client)) == codes.ResourceExhausted })
 	if len(ready(d)) != 2 {
@@ -88,7 +88,7 @@ func TestFailingBackendAnswersAtOnceAndStaysReady(t *testing.T) {
 	}
 	recoverAll(t, d)
 	testkit.Await(t, "the backend delays its answers again", func() bool { return status.Code(hello(t, client)) == codes.DeadlineExceeded })
-	if _, err := d.Fail(t.Context(), 1, "NO_SUCH_CODE"); err == nil {
+	if _, err := d.Fail(t.Context(), 1, "NO_SUCH_CODE", 1); err == nil {
 		t.Error("Fail accepted the code NO_SUCH_CODE, want an error")
 	}
 }

@@ -228,7 +228,7 @@ func TestEventsOnTooManyBackendsFail(t *testing.T) {
 		"pause": func() ([]string, error) { return d.Pause(t.Context(), 2) },
 		"slow":  func() ([]string, error) { return d.Slow(t.Context(), 2, time.Second, 0) },
 		"stop":  func() ([]string, error) { return d.Stop(t.Context(), 2) },
-		"fail":  func() ([]string, error) { return d.Fail(t.Context(), 2, "UNAVAILABLE") },
+		"fail":  func() ([]string, error) { return d.Fail(t.Context(), 2, "UNAVAILABLE", 1) },
 		"cut":   func() ([]string, error) { return d.Cut(t.Context(), 2, true) },
 		"flap":  func() ([]string, error) { return d.Flap(t.Context(), 2, time.Second) },
 		"scale": func() ([]string, error) { return d.Scale(t.Context(), 0) },

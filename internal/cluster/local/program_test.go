@@ -70,7 +70,7 @@ func TestAProgramIsNeitherSlowNorFailsWithoutAFaultProxy(t *testing.T) {
 	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Program: program(t), Replicas: 1})
 	for name, fault := range map[string]func() ([]string, error){
 		"slow": func() ([]string, error) { return d.Slow(t.Context(), 1, time.Second, 0) },
-		"fail": func() ([]string, error) { return d.Fail(t.Context(), 1, "UNAVAILABLE") },
+		"fail": func() ([]string, error) { return d.Fail(t.Context(), 1, "UNAVAILABLE", 1) },
 	} {
 		want := name + " greeter: only rpclab's own server can do that without a fault proxy, and server.command is another program"
 		if _, err := fault(); err == nil || err.Error() != want {

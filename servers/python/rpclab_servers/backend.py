@@ -3,6 +3,7 @@
 import logging
 import mmap
 import os
+import random
 import threading
 import time
 
@@ -29,8 +30,13 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     slow: int = 0  # nanoseconds added to every response
     times: float = 0  # factor on the duration of a response
-    code: int = 0  # gRPC status code that every call gets at once
+    code: int = 0  # gRPC status code that calls get at once
+    share: float = 0  # probability that a call gets the code; 0: it always does
     flap: int = 0  # period in nanoseconds at which health changes, not serving first
+
+    def fails(self) -> bool:
+        """Decide, for one call, whether it gets the code."""
+        return self.code != 0 and (self.share == 0 or random.random() < self.share)
 
     def extra_delay(self, took: float) -> float:
         """The delay to add to a response that took a time, both in seconds."""
@@ -61,7 +67,7 @@ class Backend:
         with self._lock:
             self._calls += 1
         fault = self._fault
-        if fault.code:
+        if fault.fails():
             raise Rejected(fault.code, f"{self.id} is in an error loop")
         began = time.monotonic()
         reply = work.respond(request)

@@ -13,15 +13,17 @@ use tonic_health::{ServingStatus, server::HealthReporter};
 pub struct Fault {
     slow: u64,  // added to every response
     times: f64, // factor on the duration of a response; below 1: no effect
-    code: i32,  // gRPC status code that every call gets at once; 0: none
+    code: i32,  // gRPC status code that calls get at once; 0: none
+    share: f64, // probability that a call gets the code; 0: it always does
     flap: u64,  // period at which health changes, NOT_SERVING first; 0: never
 }
 
 impl Fault {
-    /// The status that every call gets at once, if any.
+    /// Decides, for one call, whether it gets a status at once.
     pub fn failure(&self, id: &str) -> Option<Status> {
         let message = || format!("{id} is in an error loop");
-        (self.code != 0).then(|| Status::new(Code::from(self.code), message()))
+        let fails = self.code != 0 && (self.share == 0.0 || rand::random::<f64>() < self.share);
+        fails.then(|| Status::new(Code::from(self.code), message()))
     }
 
     /// The delay to add to a response that took a time.

@@ -63,7 +63,7 @@ public final class Calls {
   private Fault begin() {
     started.increment();
     Fault fault = this.fault;
-    if (fault.code() != 0) {
+    if (fault.fails()) {
       throw Status.fromCodeValue(fault.code())
           .withDescription("the server is in an error loop")
           .asRuntimeException();
