@@ -1,5 +1,5 @@
 # make check is the fast part, for while you work; make test is everything.
-.PHONY: run check left lint test soak statistics tools test-tools proxies screenshots bench bench-peers bench-aa bench-neighbour generate cluster-up cluster-down cluster-test
+.PHONY: run check left lint test soak statistics tools test-tools proxies screenshots bench bench-peers bench-aa bench-neighbour generate cluster-up cluster-down cluster-test mesh-test
 
 CACHE = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/rpclab
 
@@ -77,8 +77,13 @@ cluster-down: ; @go run ./test/cluster down
 
 # Tests on a cluster of their own, which they remove at the end. Its first build takes ten minutes.
 cluster-test: tools proxies
-	go run ./test/cluster with --name test -- test/run.sh ./test/kube/... -timeout 30m -parallel 4
+	go run ./test/cluster with --name test -- test/run.sh ./test/kube/... -timeout 30m -parallel 4 -skip Istio
 	test/run.sh ./test/cluster -timeout 15m
+
+# The tests that need Istio: test/cluster/istio. They are not part of make test, because the first build of
+# Istio takes too long there.
+mesh-test: tools proxies
+	go run ./test/cluster with --name mesh -- test/run.sh ./test/kube -timeout 30m -parallel 4 -run Istio
 
 # Go, and a C compiler for the race detector; Go downloads modules into its own cache.
 tools:

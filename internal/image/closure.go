@@ -24,7 +24,7 @@ func programLayer(have map[string]bool, from map[string]string) (contents, error
 	layer := contents{files: map[string]file{}}
 	for _, at := range slices.Sorted(maps.Keys(from)) {
 		layer.what = path.Base(at)
-		needed, err := dependencies(from[at])
+		needed, err := Dependencies(from[at])
 		if err != nil {
 			return layer, fmt.Errorf("find the libraries of %s: %w", from[at], err)
 		}
@@ -39,11 +39,11 @@ func programLayer(have map[string]bool, from map[string]string) (contents, error
 	return layer, nil
 }
 
-// dependencies are the files that a program needs to run, by path in the image: its loader, its
+// Dependencies are the files that a program needs to run, by path in the image: its loader, its
 // libraries, and the libraries of these (elf(5), DT_NEEDED; ld.so(8)). All libraries are put into
 // the directory of libc, which the loader searches without any configuration. A static program
 // needs none.
-func dependencies(program string) (map[string]string, error) {
+func Dependencies(program string) (map[string]string, error) {
 	needed := map[string]string{}
 	first, err := read(program)
 	if err != nil {

@@ -107,7 +107,7 @@ func TestImageHasUserTemporaryDirectoryAndCertificates(t *testing.T) {
 }
 
 func TestDependenciesAreLoaderAndLibraries(t *testing.T) {
-	needed, err := dependencies("/bin/sh")
+	needed, err := Dependencies("/bin/sh")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestDependenciesOfAScriptAreAnError(t *testing.T) {
 	if err := os.WriteFile(script, []byte("#!/bin/sh\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := dependencies(script); err == nil || !strings.Contains(err.Error(), "not a Linux program") {
+	if _, err := Dependencies(script); err == nil || !strings.Contains(err.Error(), "not a Linux program") {
 		t.Errorf("error %v, want not a Linux program", err)
 	}
 }

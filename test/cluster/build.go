@@ -58,19 +58,46 @@ func install(ctx context.Context, say func(string, ...any)) error {
 	return nil
 }
 
-// build builds the programs and images of the cluster, unless the cache has them from the same sources and
-// Go version. It returns their directory, with bin/kube and its links, and images/.
-func build(ctx context.Context, cache string, say func(string, ...any)) (string, error) {
+// product is what the harness builds from a Go module of its own, once, into a directory of the cache.
+type product struct {
+	title    string
+	duration string   // of the first build on two CPUs
+	sources  string   // directory of the module in that of this program
+	args     []string // of the command that compiles
+	packages []string
+	inputs   []string // what the build also depends on
+	finish   func(ctx context.Context, module, part string) error
+}
+
+// kubernetes has bin/kube with its links, and images/.
+var kubernetes = product{
+	title: "Kubernetes " + version, duration: "6 to 15 minutes", sources: "kube",
+	args: []string{"go", "build", "-trimpath", "-buildvcs=false", "-ldflags", strings.Join([]string{"-s -w",
+		"-X", component + "gitVersion=" + version, "-X", component + "gitMajor=1", "-X", component + "gitMinor=34",
+		"-X", component + "gitTreeState=clean", "-X", component + "buildDate=1970-01-01T00:00:00Z"}, " ")},
+	packages: []string{".", "./coredns", "./pause"},
+	finish: func(_ context.Context, _, part string) error {
+		bin := filepath.Join(part, "bin")
+		for _, link := range links {
+			if err := os.Symlink("kube", filepath.Join(bin, link)); err != nil {
+				return err
+			}
+		}
+		return packImages(bin, filepath.Join(part, "images"))
+	},
+}
+
+// component is the package with the version that the components report.
+const component = "k8s.io/component-base/version."
+
+// build builds a product unless the cache has it from the same sources and Go version. It returns its directory.
+func (p product) build(ctx context.Context, cache string, say func(string, ...any)) (string, error) {
 	sources, err := exec.CommandContext(ctx, "go", "list", "-f", "{{.Dir}}", "rpclab/test/cluster").Output()
 	if err != nil {
 		return "", fmt.Errorf("find the sources of the cluster; run this command inside their module: %w", err)
 	}
-	kube := filepath.Join(strings.TrimSpace(string(sources)), "kube")
-	component := "k8s.io/component-base/version."
-	args := []string{"go", "build", "-trimpath", "-buildvcs=false", "-ldflags", strings.Join([]string{"-s -w",
-		"-X", component + "gitVersion=" + version, "-X", component + "gitMajor=1", "-X", component + "gitMinor=34",
-		"-X", component + "gitTreeState=clean", "-X", component + "buildDate=1970-01-01T00:00:00Z"}, " ")}
-	key, err := fingerprint(kube, args)
+	module := filepath.Join(strings.TrimSpace(string(sources)), p.sources)
+	key, err := fingerprint(module, slices.Concat(p.args, p.inputs))
 	if err != nil {
 		return "", err
 	}
@@ -80,7 +107,7 @@ func build(ctx context.Context, cache string, say func(string, ...any)) (string,
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
-	say("building Kubernetes %s into %s: 6 to 15 minutes, once", version, made)
+	say("building %s into %s: %s, once", p.title, made, p.duration)
 	began := time.Now()
 	part := filepath.Join(cache, "part") // of this build, or of one that was killed
 	defer os.RemoveAll(part)
@@ -89,8 +116,8 @@ func build(ctx context.Context, cache string, say func(string, ...any)) (string,
 		return "", err
 	}
 	compile := func() error {
-		cmd := exec.CommandContext(ctx, "nice", append(args, "-o", bin, ".", "./coredns", "./pause")...)
-		cmd.Dir = kube
+		cmd := exec.CommandContext(ctx, "nice", slices.Concat(p.args, []string{"-o", bin}, p.packages)...)
+		cmd.Dir = module
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOWORK=off")
 		return output(cmd)
 	}
@@ -102,12 +129,7 @@ func build(ctx context.Context, cache string, say func(string, ...any)) (string,
 	if err != nil {
 		return "", err
 	}
-	for _, link := range links {
-		if err := os.Symlink("kube", filepath.Join(bin, link)); err != nil {
-			return "", err
-		}
-	}
-	if err := packImages(bin, filepath.Join(part, "images")); err != nil {
+	if err := p.finish(ctx, module, part); err != nil {
 		return "", err
 	}
 	if err := os.Rename(part, made); err != nil {
@@ -117,7 +139,7 @@ func build(ctx context.Context, cache string, say func(string, ...any)) (string,
 	return made, dropUnused(cache)
 }
 
-// dropUnused removes builds of 200 MB each that no cluster has used for a month.
+// dropUnused removes builds of a few hundred MB each that no cluster has used for a month.
 func dropUnused(cache string) error {
 	builds, err := os.ReadDir(cache)
 	if err != nil {
@@ -138,12 +160,12 @@ func dropUnused(cache string) error {
 }
 
 // fingerprint returns a hash of everything that determines the build.
-func fingerprint(kube string, args []string) (string, error) {
+func fingerprint(module string, args []string) (string, error) {
 	sum := sha256.New()
 	fmt.Fprintln(sum, runtime.Version(), args)
 	var files []string
-	for _, pattern := range []string{"go.mod", "go.sum", "*.go", "*/*.go"} {
-		found, err := filepath.Glob(filepath.Join(kube, pattern))
+	for _, pattern := range []string{"go.mod", "go.sum", "*.go", "*/*.go", "*.yaml"} {
+		found, err := filepath.Glob(filepath.Join(module, pattern))
 		if err != nil {
 			return "", err
 		}

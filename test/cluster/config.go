@@ -63,9 +63,15 @@ func configureControlPlane(dir string, ca authority) error {
 
 // configureNode writes the configuration files of a node.
 func configureNode(dir, cluster string, n node, ca authority) error {
-	etc := filepath.Join(dir, "etc")
-	if err := os.MkdirAll(filepath.Join(etc, "cni"), 0o755); err != nil {
+	etc, plugins := filepath.Join(dir, "etc"), filepath.Join(dir, "lib", "cni", "bin")
+	if err := errors.Join(os.MkdirAll(filepath.Join(etc, "cni"), 0o755), os.MkdirAll(plugins, 0o755)); err != nil {
 		return err
+	}
+	// A directory of the node's own, to which a mesh can add its plugin.
+	for _, plugin := range []string{"host-local", "loopback", "ptp"} {
+		if err := os.Symlink(filepath.Join("/usr/lib/cni", plugin), filepath.Join(plugins, plugin)); err != nil {
+			return err
+		}
 	}
 	serving, err := ca.issue("system:node:"+n.name, "system:nodes", n.name, n.ip)
 	if err != nil {
@@ -98,6 +104,8 @@ var (
 			"--initial-cluster=rpclab=http://127.0.0.1:2380"},
 		{"kube-apiserver", "--etcd-servers=http://127.0.0.1:2379", "--bind-address=" + apiHost, "--advertise-address=" + apiHost,
 			"--service-cluster-ip-range=" + serviceRange, "--allow-privileged",
+			// Call webhooks at the pods of their Service, because its ClusterIP exists on nodes only.
+			"--enable-aggregator-routing",
 			"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction",
 			"--client-ca-file=/var/etc/ca.crt", "--tls-cert-file=/var/etc/apiserver.crt", "--tls-private-key-file=/var/etc/apiserver.key",
 			"--kubelet-certificate-authority=/var/etc/ca.crt", "--kubelet-preferred-address-types=InternalIP",

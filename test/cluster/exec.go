@@ -28,3 +28,15 @@ func output(cmd *exec.Cmd) error {
 	}
 	return nil
 }
+
+// commandOutput runs a command and returns its standard output. Its error contains its standard error.
+func commandOutput(ctx context.Context, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, said.String())
+	}
+	return out, nil
+}

@@ -9,9 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -30,38 +32,51 @@ const (
 
 // packImages builds the images of every cluster from static programs.
 func packImages(bin, into string) error {
-	if err := os.MkdirAll(into, 0o755); err != nil {
-		return err
-	}
-	for _, image := range []struct{ tag, program string }{
-		{pauseImage, filepath.Join(bin, "pause")},
-		{corednsImage, filepath.Join(bin, "coredns")},
-		{boxImage, "/bin/busybox"},
+	for tag, program := range map[string]string{
+		pauseImage:   filepath.Join(bin, "pause"),
+		corednsImage: filepath.Join(bin, "coredns"),
+		boxImage:     "/bin/busybox",
 	} {
-		program := filepath.Base(image.program)
-		if err := packImage(filepath.Join(into, program+".tar"), image.tag, image.program); err != nil {
-			return fmt.Errorf("pack the image %s: %w", image.tag, err)
+		if err := packProgram(filepath.Join(into, filepath.Base(program)+".tar"), tag, program); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// packImage writes an archive with one image, whose entry point is a program.
-func packImage(archive, tag, program string) error {
-	raw, err := os.ReadFile(program)
-	if err != nil {
+// packProgram writes an archive with an image of one static program.
+func packProgram(archive, tag, program string) error {
+	inside := "/bin/" + filepath.Base(program)
+	return packImage(archive, tag, map[string]string{inside: program}, v1.Config{Entrypoint: []string{inside}, Env: []string{"PATH=/bin"}})
+}
+
+// packImage writes an archive with one image. from has the path of each file on this machine by its path in the
+// image.
+func packImage(archive, tag string, from map[string]string, settings v1.Config) error {
+	if err := writeImage(archive, tag, from, settings); err != nil {
+		return fmt.Errorf("pack the image %s: %w", tag, err)
+	}
+	return nil
+}
+
+func writeImage(archive, tag string, from map[string]string, settings v1.Config) error {
+	if err := os.MkdirAll(filepath.Dir(archive), 0o755); err != nil {
 		return err
 	}
-	inside := "bin/" + filepath.Base(program)
 	var files bytes.Buffer
 	w := tar.NewWriter(&files)
-	err = errors.Join(
-		w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: "bin/", Mode: 0o755}),
-		w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: "tmp/", Mode: 0o1777}),
-		w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: inside, Mode: 0o755, Size: int64(len(raw))}),
-	)
-	if _, werr := w.Write(raw); err != nil || werr != nil {
-		return errors.Join(err, werr)
+	if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: "tmp/", Mode: 0o1777}); err != nil {
+		return err
+	}
+	for _, inside := range slices.Sorted(maps.Keys(from)) {
+		raw, err := os.ReadFile(from[inside])
+		if err != nil {
+			return err
+		}
+		err = w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: inside[1:], Mode: 0o755, Size: int64(len(raw))})
+		if _, werr := w.Write(raw); err != nil || werr != nil {
+			return errors.Join(err, werr)
+		}
 	}
 	if err := w.Close(); err != nil {
 		return err
@@ -80,7 +95,7 @@ func packImage(archive, tag, program string) error {
 	}
 	config = config.DeepCopy()
 	config.OS, config.Architecture = "linux", runtime.GOARCH
-	config.Config = v1.Config{Entrypoint: []string{"/" + inside}, Env: []string{"PATH=/bin"}}
+	config.Config = settings
 	if image, err = mutate.ConfigFile(image, config); err != nil {
 		return err
 	}

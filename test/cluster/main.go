@@ -73,16 +73,12 @@ func root() *cobra.Command {
 	}
 	root.AddCommand(up, with,
 		&cobra.Command{
-			Use: "build", Short: "Make what a cluster needs, ahead of the first", Args: cobra.NoArgs,
-			RunE: func(c *cobra.Command, _ []string) error {
-				cache, unlock, err := cacheDirectory()
-				if err != nil {
-					return err
-				}
-				defer unlock()
-				_, err = build(c.Context(), cache, progress)
-				return err
-			},
+			Use: "build [istio]", Short: "Make what a cluster or Istio needs, ahead of the first", Args: cobra.MaximumNArgs(1), ValidArgs: []string{"istio"},
+			RunE: func(c *cobra.Command, args []string) error { return buildAhead(c.Context(), len(args) > 0) },
+		},
+		&cobra.Command{
+			Use: "istio", Short: "Install Istio in the running cluster, which returns when it injects sidecars", Args: cobra.NoArgs,
+			RunE: func(c *cobra.Command, _ []string) error { return installIstio(c.Context(), name) },
 		},
 		&cobra.Command{
 			Use: "down", Short: "End the cluster and remove all that it left, running or not", Args: cobra.NoArgs,

@@ -58,7 +58,7 @@ func up(ctx context.Context, name string, nodes int, life syscall.SysProcAttr) (
 	if err := install(ctx, progress); err != nil {
 		return "", err
 	}
-	programs, err := build(ctx, cache, progress)
+	programs, err := kubernetes.build(ctx, cache, progress)
 	if err != nil {
 		return "", err
 	}
@@ -68,6 +68,21 @@ func up(ctx context.Context, name string, nodes int, life syscall.SysProcAttr) (
 	}
 	progress("cluster %q is up after %.1f s; kubectl is %s", name, time.Since(began).Seconds(), kubectlIn(dir))
 	return kubeconfigIn(dir), nil
+}
+
+// buildAhead builds what a cluster or Istio needs.
+func buildAhead(ctx context.Context, mesh bool) error {
+	cache, unlock, err := cacheDirectory()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if mesh {
+		_, err = buildIstio(ctx, cache)
+	} else {
+		_, err = kubernetes.build(ctx, cache, progress)
+	}
+	return err
 }
 
 // startSupervisor returns when the cluster is ready.

@@ -54,7 +54,7 @@ func (b bed) says(t *testing.T, want string, args ...string) {
 // worksAsKubernetesDoes checks each feature that tests need.
 func (b bed) worksAsKubernetesDoes() {
 	archive := filepath.Join(b.t.TempDir(), "web.tar")
-	if err := packImage(archive, "rpclab.test/web:1", "/bin/busybox"); err != nil {
+	if err := packProgram(archive, "rpclab.test/web:1", "/bin/busybox"); err != nil {
 		b.t.Fatal(err)
 	}
 	b.must("load-image", "--name", testName, archive)

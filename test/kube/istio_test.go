@@ -1,0 +1,110 @@
+package kube
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"rpclab/internal/testkit"
+)
+
+var installed sync.Once
+
+// istio installs Istio in the cluster, once for all tests.
+func istio(t *testing.T) {
+	t.Helper()
+	installed.Do(func() { cluster(t, "istio") })
+}
+
+// callGreeter makes 300 calls over one connection from the pod caller of a namespace to the servers in the mesh.
+func callGreeter(t *testing.T, from string) error {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), filepath.Join(clusterDir(t), "kubectl"), "-n", from, "exec", "caller", "-c", "main", "--",
+		"/rpclab", "load", "--call", "rpclab.v1.Greeter/SayHello", "-d", `{"name":"you"}`, "--no-wait", "--no-store", "--calls", "300", "--connections", "1",
+		"--assert", "errors == 0", "greeter.meshed:50051").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("calls from the namespace %s: %w\n%s", from, err, out)
+	}
+	return nil
+}
+
+// proxyCounters returns the sum of a counter of the sidecars of all greeters.
+func proxyCounters(t *testing.T, counter string) (total int) {
+	t.Helper()
+	for _, pod := range strings.Fields(kubectl(t, "-n", "meshed", "get", "pods", "-l", "app=greeter", "-o", "name")) {
+		out := kubectl(t, "-n", "meshed", "exec", pod, "-c", "istio-proxy", "--", "pilot-agent", "request", "GET", "stats?filter="+counter)
+		for _, found := range regexp.MustCompile(counter+`: (\d+)`).FindAllStringSubmatch(out, -1) {
+			n := 0
+			_, _ = fmt.Sscan(found[1], &n) // digits
+			total += n
+		}
+	}
+	return total
+}
+
+// TestIstioEncryptsCallsAndRefusesPlainText shows that the sidecars are injected and that calls go through them.
+func TestIstioEncryptsCallsAndRefusesPlainText(t *testing.T) {
+	t.Parallel()
+	istio(t)
+	text, err := os.ReadFile("testdata/istio.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest := filepath.Join(t.TempDir(), "istio.yaml")
+	if err := os.WriteFile(manifest, []byte(strings.ReplaceAll(string(text), "IMAGE", image(t, ""))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		// The context of the test has ended.
+		if out, err := exec.Command(filepath.Join(clusterDir(t), "kubectl"), "delete", "-f", manifest, "--timeout=120s").CombinedOutput(); err != nil {
+			t.Errorf("kubectl delete: %v\n%s", err, out)
+		}
+	})
+	kubectl(t, "apply", "-f", manifest)
+	kubectl(t, "-n", "meshed", "rollout", "status", "deployment/greeter", "--timeout=180s")
+	for _, namespace := range []string{"meshed", "unmeshed"} {
+		kubectl(t, "-n", namespace, "wait", "--for=condition=Ready", "pod/caller", "--timeout=180s")
+	}
+	if proxies := kubectl(t, "-n", "meshed", "get", "pods", "-o", "jsonpath={.items[*].status.initContainerStatuses[*].name}"); strings.Count(proxies, "istio-proxy") != 3 {
+		t.Fatalf("the init containers of 3 pods are %s, want an istio-proxy in each", proxies)
+	}
+
+	const handshakes = `listener\.0\.0\.0\.0_15006\.ssl\.handshake`
+	before := proxyCounters(t, handshakes)
+	testkit.AwaitFor(t, patience, "calls in the mesh", func() bool { err = callGreeter(t, "meshed"); return err == nil })
+	if after := proxyCounters(t, handshakes); after <= before {
+		t.Errorf("the sidecars of the servers made %d TLS handshakes before the calls and %d after them, want more", before, after)
+	}
+	if err := callGreeter(t, "unmeshed"); err == nil {
+		t.Error("a caller without a certificate was answered, want it refused under STRICT")
+	}
+	kubectl(t, "-n", "meshed", "patch", "peerauthentication", "default", "--type=merge", "-p", `{"spec":{"mtls":{"mode":"PERMISSIVE"}}}`)
+	testkit.AwaitFor(t, patience, "an answer to a caller without a certificate under PERMISSIVE", func() bool {
+		err = callGreeter(t, "unmeshed")
+		return err == nil
+	})
+}
+
+// TestIstioBalancesTheCallsOfOneConnection checks the route istio of a run.
+func TestIstioBalancesTheCallsOfOneConnection(t *testing.T) {
+	t.Parallel()
+	istio(t)
+	d := mustRun(t, "testdata/mesh.yaml")
+	for i, want := range []string{onOne, even} {
+		arm := d.Arms[i]
+		if arm.Calls != 3000 || arm.Failed() > 0 {
+			t.Errorf("%s: %d calls, %d failed: %v", arm.Name, arm.Calls, arm.Failed(), arm.Samples)
+		}
+		if got := distribution(arm); got != want {
+			t.Errorf("%s: calls are %s, want %s: %v", arm.Name, got, want, arm.Backends)
+		}
+	}
+	if proxies := d.Arms[1].Resources.Proxy; proxies.CPU <= 0 || proxies.RSS == 0 {
+		t.Errorf("the sidecars used %+v, want CPU time and memory", proxies)
+	}
+}
