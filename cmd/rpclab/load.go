@@ -141,7 +141,7 @@ func runLoad(c *cobra.Command, f loadFlags) error {
 
 // runAndStore runs a load, shows its progress and stores the result.
 func (f loadFlags) runAndStore(c *cobra.Command, load *generator.Load) (d result.Document, err error) {
-	store, done, err := f.keeping.open() // fail before a long load
+	store, done, err := f.keeping.open(c.ErrOrStderr()) // fail before a long load
 	if err != nil {
 		return d, err
 	}

@@ -285,7 +285,7 @@ func onFlag(kind string) string {
 func (f runFlags) runAndShow(c *cobra.Command, plan lab.Plan, commandLine string) (document result.Document, err error) {
 	bar := newProgress(c.ErrOrStderr())
 	defer bar.end()
-	store, done, err := f.keeping.open()
+	store, done, err := f.keeping.open(c.ErrOrStderr())
 	if err != nil {
 		return document, err
 	}

@@ -96,6 +96,14 @@ func capital(text string) string {
 
 func megabytes(bytes uint64) string { return number(float64(bytes) / 1e6) }
 
+// Size is a number of bytes, such as 1.25 MB.
+func Size(bytes uint64) string {
+	if bytes < 10_000_000 {
+		return fmt.Sprintf("%.1f MB", float64(bytes)/1e6)
+	}
+	return megabytes(bytes) + " MB"
+}
+
 func span(d time.Duration) string {
 	switch {
 	case d < time.Minute:

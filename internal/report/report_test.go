@@ -121,7 +121,7 @@ func TestTheListOfRunsMatchesItsGoldenFile(t *testing.T) {
 	}
 	for name, list := range map[string][]result.RunSummary{"runs": rows, "runs-none": nil} {
 		var text bytes.Buffer
-		if err := Runs(&text, list); err != nil {
+		if err := Runs(&text, list, 1_250_000); err != nil {
 			t.Fatal(err)
 		}
 		testkit.Golden(t, name+".txt", text.String())

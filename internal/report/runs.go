@@ -8,8 +8,8 @@ import (
 	"rpclab/internal/result"
 )
 
-// Runs writes the list of stored runs, at most 80 columns wide.
-func Runs(w io.Writer, rows []result.RunSummary) error {
+// Runs writes the list of stored runs, which occupy so many bytes, at most 80 columns wide.
+func Runs(w io.Writer, rows []result.RunSummary, bytes uint64) error {
 	var p page
 	if len(rows) == 0 {
 		p.say("No runs yet: `rpclab run channels --quick` adds one.")
@@ -21,6 +21,7 @@ func Runs(w io.Writer, rows []result.RunSummary) error {
 	}
 	p.grid(t)
 	p.note(strings.Join(statuses(rows), " "))
+	p.note(fmt.Sprintf("%s, %s. `rpclab runs rm --older-than 30d` removes old ones.", plural(len(rows), "run"), Size(bytes)))
 	return writeTerminal(w, p, Options{})
 }
 

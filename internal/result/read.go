@@ -78,6 +78,11 @@ func (s *Store) find(ctx context.Context, ref string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return s.match(ids, ref)
+}
+
+// match returns the ID that the user means, of these with the newest first.
+func (s *Store) match(ids []string, ref string) (string, error) {
 	if len(ids) == 0 {
 		return "", fmt.Errorf("%w: the store %s is empty; `rpclab run` adds a run", ErrUnknownRun, s.path)
 	}

@@ -138,6 +138,13 @@ func TestWrongRequestsExitWithCode2(t *testing.T) {
 		{"lab-up-route", func() []string { return []string{"lab", "up", "balancing", "--routes", "nope"} }},
 		{"lab-up-replicas", func() []string { return []string{"lab", "up", "balancing", "--replicas", "0"} }},
 		{"lab-up-port", func() []string { return []string{"lab", "up", "balancing", "--port", "70000"} }},
+		{"runs-rm-nothing", func() []string { return []string{"runs", "rm"} }},
+		{"runs-rm-both", func() []string { return []string{"runs", "rm", "latest", "--keep", "3"} }},
+		{"runs-rm-age", func() []string { return []string{"runs", "rm", "--older-than", "30 days"} }},
+		{"runs-rm-unknown", func() []string { return []string{"runs", "rm", "2026"} }},
+		{"runs-export-nowhere", func() []string { return []string{"runs", "export", "latest"} }},
+		{"runs-import-no-archive", func() []string { return []string{"runs", "import", write("runs.tar.gz", "no archive")} }},
+		{"store-limit", func() []string { return []string{"run", "channels", "--store-limit", "1000"} }},
 		{"junit-to-standard-output", func() []string { return []string{"compare", "latest", "latest", "--junit", "-"} }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -237,6 +244,7 @@ func TestHelp(t *testing.T) {
 		{"xds", "--help"}, {"gateway", "--help"}, {"lab", "up", "--help"}, {"lab", "up", "balancing", "--help"}, {"lab", "up", "channels", "--help"}, {"lab", "up", "chain", "--help"},
 		{"lab", "up", "streams", "--help"}, {"lab", "up", "ladder", "--help"}, {"lab", "reset", "--help"},
 		{"image", "build", "--help"}, {"clean", "--help"}, {"serve", "--help"},
+		{"runs", "rm", "--help"}, {"runs", "export", "--help"}, {"runs", "import", "--help"},
 	} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			s := rpclab(t, args...)

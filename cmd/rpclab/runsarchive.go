@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"rpclab/internal/result"
+)
+
+func exportCommand() *cobra.Command {
+	var output string
+	var all, keepPaths bool
+	command := &cobra.Command{
+		Use:   "export RUN... -o FILE.tar.gz",
+		Short: "Write stored runs to an archive",
+		Long: `Writes the result documents of stored runs to an archive, one ID.json for each
+run. 'rpclab runs import' stores them on another machine.`,
+		Example: `  rpclab runs export latest -o run.tar.gz
+  rpclab runs export --all --keep-paths -o backup.tar.gz`,
+		DisableFlagsInUseLine: true,
+		Args: func(c *cobra.Command, refs []string) error {
+			switch {
+			case output == "":
+				return usageError{fmt.Errorf("%s: name the archive with -o FILE.tar.gz; -o - is standard output", c.CommandPath())}
+			case all == (len(refs) > 0):
+				return usageError{fmt.Errorf("%s: name the runs ('rpclab runs' lists them), or use --all\nSee '%s --help'", c.CommandPath(), c.CommandPath())}
+			}
+			return nil
+		},
+		RunE: abortable(readStore(func(c *cobra.Command, store *result.Store, refs []string) error {
+			if all {
+				rows, err := store.List(c.Context())
+				if err != nil {
+					return err
+				}
+				for _, row := range rows {
+					if row.Status != result.Running {
+						refs = append(refs, row.ID)
+					}
+				}
+			}
+			draw := func(w io.Writer) error { return export(c.Context(), w, store, refs, keepPaths) }
+			if output == "-" {
+				return draw(c.OutOrStdout())
+			}
+			if err := writeFile(output, draw); err != nil {
+				return err
+			}
+			fmt.Fprintf(c.OutOrStdout(), "exported %s to %s\n", runCount(len(refs)), output)
+			return nil
+		})),
+	}
+	flags := command.Flags()
+	flags.StringVarP(&output, "output", "o", "", "`file` to write; - is standard output")
+	flags.BoolVar(&all, "all", false, "export all runs that are not in progress")
+	flags.BoolVar(&keepPaths, "keep-paths", false, "leave absolute paths in the documents (default: only the last element of each, so that the archive can be shared)")
+	return command
+}
+
+func export(ctx context.Context, w io.Writer, store *result.Store, refs []string, keepPaths bool) error {
+	archive := result.NewArchive(w)
+	for _, ref := range refs {
+		d, err := load(ctx, store, ref)
+		if err != nil {
+			return err
+		}
+		if !keepPaths {
+			d = result.WithoutPaths(d)
+		}
+		if err := archive.Add(d); err != nil {
+			return err
+		}
+	}
+	return archive.Close()
+}
+
+func importCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "import FILE",
+		Short: "Store the runs of an archive, or of a file that --json wrote",
+		Long: `Stores the runs of an archive that 'rpclab runs export' wrote, or the run of a
+file that --json wrote (NAME.json). A run that is stored already stays as it is.`,
+		Example: `  rpclab runs import runs.tar.gz
+  rpclab runs import result.json
+  ssh build rpclab runs export --all -o - | rpclab runs import -`,
+		Args: func(c *cobra.Command, files []string) error {
+			if len(files) != 1 {
+				return usageError{fmt.Errorf("%s needs one file, but got %d\nSee '%s --help'", c.CommandPath(), len(files), c.CommandPath())}
+			}
+			return nil
+		},
+		RunE: withStore(result.OpenStore, func(c *cobra.Command, store *result.Store, files []string) error {
+			rows, err := store.List(c.Context())
+			if err != nil {
+				return err
+			}
+			stored := map[string]bool{}
+			for _, row := range rows {
+				stored[row.ID] = true
+			}
+			imported, known := 0, 0
+			save := func(d result.Document) error {
+				if stored[d.ID] {
+					known++
+					return nil
+				}
+				if err := store.Save(c.Context(), d); err != nil {
+					return err
+				}
+				stored[d.ID] = true
+				imported++
+				return nil
+			}
+			err = readRuns(c.InOrStdin(), files[0], save)
+			if err == nil || imported > 0 {
+				fmt.Fprintf(c.OutOrStdout(), "imported %s; %d stored already\n", runCount(imported), known)
+			}
+			return err
+		}),
+	}
+}
+
+// readRuns calls save with every run of an archive or of a file NAME.json.
+func readRuns(stdin io.Reader, path string, save func(result.Document) error) error {
+	if strings.HasSuffix(path, ".json") {
+		d, err := loadFile(path)
+		if err != nil {
+			return err
+		}
+		return save(d)
+	}
+	if path != "-" {
+		file, err := os.Open(path)
+		if err != nil {
+			return usageError{fmt.Errorf("cannot read the archive %s: %w", path, errors.Unwrap(err))}
+		}
+		defer file.Close()
+		stdin = file
+	}
+	err := result.ReadArchive(stdin, save)
+	switch {
+	case err == nil, errors.Is(err, result.ErrStore):
+		return err
+	}
+	return usageError{fmt.Errorf("%s: %w; 'rpclab runs export' writes archives", path, err)}
+}
+
+func runCount(n int) string {
+	if n == 1 {
+		return "1 run"
+	}
+	return fmt.Sprintf("%d runs", n)
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"rpclab/internal/analysis"
+	"rpclab/internal/experiment"
+	"rpclab/internal/report"
+	"rpclab/internal/result"
+)
+
+// openStore opens the store in the user's data directory.
+func openStore(open func(string) (*result.Store, error)) (*result.Store, error) {
+	dir, err := result.DataDir()
+	if err != nil {
+		return nil, err
+	}
+	return open(dir)
+}
+
+// load reads a run from the store or from a file. A run whose process was killed is assembled
+// from its trials.
+func load(ctx context.Context, store *result.Store, ref string) (result.Document, error) {
+	if strings.HasSuffix(ref, ".json") {
+		return loadFile(ref)
+	}
+	d, complete, err := store.Get(ctx, ref)
+	if errors.Is(err, result.ErrUnknownRun) {
+		return d, usageError{err}
+	}
+	if err != nil || complete {
+		return d, err
+	}
+	return analysis.Assemble(d), nil
+}
+
+func loadFile(path string) (d result.Document, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return d, usageError{fmt.Errorf("cannot read the run in %s: %w", path, errors.Unwrap(err))}
+	}
+	defer file.Close()
+	if d, err = result.Read(file); err != nil {
+		return d, usageError{fmt.Errorf("%s: %w", path, err)}
+	}
+	return d, nil
+}
+
+// readStore runs a command that only reads the store, so the store may be read-only.
+func readStore(do func(*cobra.Command, *result.Store, []string) error) func(*cobra.Command, []string) error {
+	return withStore(result.OpenStoreToRead, do)
+}
+
+func withStore(open func(string) (*result.Store, error), do func(*cobra.Command, *result.Store, []string) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) (err error) {
+		store, err := openStore(open)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, store.Close()) }()
+		return do(c, store, args)
+	}
+}
+
+// storeFlags say whether to store results for `rpclab runs`, and how many.
+type storeFlags struct {
+	noStore bool
+	limit   sizeFlag
+}
+
+func (k *storeFlags) register(flags *pflag.FlagSet) {
+	flags.BoolVar(&k.noStore, "no-store", false, "do not store the result in the user's data directory")
+	flags.Var(&k.limit, "store-limit", "`size` of all stored runs, such as 500Mi: afterwards, remove the oldest beyond it (default: keep all)")
+}
+
+// largeStore is the size from which a store without a limit is mentioned.
+const largeStore = 1 << 30
+
+// open returns the store and a function that applies its limit and closes it. Both say on out what they do. The
+// store is nil under --no-store.
+func (k storeFlags) open(out io.Writer) (store *result.Store, done func() error, err error) {
+	if k.noStore {
+		return nil, func() error { return nil }, nil
+	}
+	if store, err = openStore(result.OpenStore); err != nil {
+		return nil, nil, err
+	}
+	return store, func() error { return errors.Join(k.apply(out, store), store.Close()) }, nil
+}
+
+// apply removes the oldest runs beyond the limit.
+func (k storeFlags) apply(out io.Writer, store *result.Store) error {
+	ctx := context.Background() // also after an interrupt
+	if k.limit == 0 {
+		if size, err := store.Size(ctx); err == nil && size > largeStore {
+			fmt.Fprintf(out, "rpclab: the stored runs have %s: remove some with 'rpclab runs rm --older-than 30d', or set a --store-limit\n", report.Size(size))
+		}
+		return nil
+	}
+	removed, err := store.Limit(ctx, uint64(k.limit))
+	if len(removed) > 0 {
+		fmt.Fprintf(out, "rpclab: removed the oldest runs, because of --store-limit %s: %s\n", k.limit.String(), strings.Join(removed, ", "))
+	}
+	return err
+}
+
+// sizeFlag is a size such as 500Mi; 0: not set.
+type sizeFlag experiment.Bytes
+
+func (s *sizeFlag) Type() string { return "size" }
+
+func (s *sizeFlag) String() string {
+	if *s == 0 {
+		return ""
+	}
+	return experiment.Bytes(*s).String()
+}
+
+func (s *sizeFlag) Set(text string) error {
+	bytes, err := experiment.ParseBytes(text)
+	if err != nil || bytes == 0 {
+		return errors.New("use a size such as 500Mi or 1.5Gi")
+	}
+	*s = sizeFlag(bytes)
+	return nil
+}

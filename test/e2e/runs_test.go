@@ -1,0 +1,106 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"rpclab/internal/result"
+)
+
+// fill stores runs that began 0, 1, 2 … days ago, and returns their IDs with the newest first.
+func fill(t *testing.T, data string, n int) (ids []string) {
+	t.Helper()
+	store, err := result.OpenStore(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	for days := range n {
+		d := result.Document{
+			Schema: result.Schema, ID: fmt.Sprintf("run-%02d", days), Experiment: "channels", Cluster: "local", Rounds: 1, Baseline: "one",
+			Started: time.Now().Add(-time.Duration(days)*24*time.Hour - time.Minute), Definition: strings.Repeat("# a long text\n", 1000),
+			Arms: []result.Arm{{Name: "one", Config: map[string]any{"tls": "/home/somebody/key.pem"}}},
+		}
+		if err := store.Save(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, d.ID)
+	}
+	return ids
+}
+
+var runID = regexp.MustCompile(`(?m)^run-\d+`)
+
+// stored returns the IDs of the stored runs, the newest first.
+func stored(t *testing.T, data string) []string {
+	t.Helper()
+	return runID.FindAllString(rpclabIn(t, data, "runs").stdout, -1)
+}
+
+func TestRunsAreRemovedByIDAgeAndNumber(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	fill(t, data, 9)
+	for _, c := range []struct{ args, left string }{
+		{"run-03 run-05", "run-00 run-01 run-02 run-04 run-06 run-07 run-08"},
+		{"--older-than 6d --dry-run", "run-00 run-01 run-02 run-04 run-06 run-07 run-08"},
+		{"--older-than 7d", "run-00 run-01 run-02 run-04 run-06"},
+		{"--older-than 1h --keep 4", "run-00 run-01 run-02 run-04"},
+		{"--keep 2", "run-00 run-01"},
+		{"--keep 2", "run-00 run-01"},
+	} {
+		s := rpclabIn(t, data, append([]string{"runs", "rm"}, strings.Fields(c.args)...)...)
+		if got := strings.Join(stored(t, data), " "); s.code != 0 || got != c.left {
+			t.Errorf("rpclab runs rm %s: exit code %d, %s are left, want %s\n%s%s", c.args, s.code, got, c.left, s.stdout, s.stderr)
+		}
+	}
+}
+
+func TestRunsMoveToAnotherStore(t *testing.T) {
+	t.Parallel()
+	from, to, archive := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "runs.tar.gz")
+	ids := fill(t, from, 3)
+	for _, step := range []struct {
+		data, args, want string
+	}{
+		{from, "runs export --all -o " + archive, "exported 3 runs to "},
+		{to, "runs import " + archive, "imported 3 runs; 0 stored already\n"},
+		{to, "runs import " + archive, "imported 0 runs; 3 stored already\n"},
+		{to, "report run-01 --json " + archive + ".json", ""},
+		{to, "runs rm run-01", "run-01\n"},
+		{to, "runs import " + archive + ".json", "imported 1 run; 0 stored already\n"},
+	} {
+		if s := rpclabIn(t, step.data, strings.Fields(step.args)...); s.code != 0 || !strings.Contains(s.stdout, step.want) {
+			t.Fatalf("rpclab %s: exit code %d, want %q\n%s%s", step.args, s.code, step.want, s.stdout, s.stderr)
+		}
+	}
+	if got := stored(t, to); !slices.Equal(got, ids) {
+		t.Errorf("the other store has %v, want %v", got, ids)
+	}
+	if s := rpclabIn(t, to, "report", "run-02", "--json", "-", "--keep-paths"); strings.Contains(s.stdout, "/home/somebody") || !strings.Contains(s.stdout, "key.pem") {
+		t.Error("the archive has an absolute path of the first machine")
+	}
+}
+
+func TestAStoreKeepsToItsLimit(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	fill(t, data, 40) // of 30 KB each
+	file := filepath.Join(data, "small.yaml")
+	if err := os.WriteFile(file, []byte(small), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := rpclabIn(t, data, "run", file, "--store-limit", "1Mi")
+	if s.code != 0 || !strings.Contains(s.stderr, "rpclab: removed the oldest runs, because of --store-limit 1Mi: run-39") {
+		t.Errorf("exit code %d\n%s%s", s.code, s.stdout, s.stderr)
+	}
+	if left := stored(t, data); len(left) < 10 || len(left) > 38 || left[0] != "run-00" {
+		t.Errorf("%v are left, want the newest that fit into 1 MiB", left)
+	}
+}
