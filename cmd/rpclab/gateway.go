@@ -74,7 +74,7 @@ other. The paths are those of two published studies, balancing and channels
 	flags.StringVar(&f.service, "service", "", "the service for --route, as `JSON` with name, namespace, port, host, dns, api, vip, via")
 	flags.StringVar(&f.settings, "settings", "{}", "settings of the route, as `JSON`")
 	flags.StringVar(&f.model, "model", gateway.Threads, "concurrency `model`: one-thread (one request at a time), threads (all at once) or async (all at once, each over its own channel)")
-	flags.StringVar(&f.channel, "channel", "", "`mode` of the channel: shared or per-request (default: per-request for async, else shared)")
+	flags.StringVar(&f.channel, "channel", "", "`mode` of the channel: shared, per-request or own-connection, which differ only in Python (default: per-request for async, else shared)")
 	flags.StringVar(&f.mode, "mode", "", "value of the `label` mode in grpc_requests_total (default: the route)")
 	flags.Uint64Var(&f.seed, "seed", 0, "`seed` of the numbers of /fibonacci/random (default: random)")
 	flags.BoolVar(&f.supervised, "supervised", false, "exit when standard input closes, and listen on any address without a token")
@@ -87,7 +87,7 @@ func runGateway(c *cobra.Command, f gatewayFlags) error {
 	if !slices.Contains(gateway.Models, f.model) {
 		return usageError{fmt.Errorf("--model: no model %q%s", f.model, suggest.DidYouMean(f.model, gateway.Models))}
 	}
-	if modes := []string{"", caller.Shared, gateway.PerRequest}; !slices.Contains(modes, f.channel) {
+	if modes := []string{"", caller.Shared, gateway.PerRequest, gateway.OwnConnection}; !slices.Contains(modes, f.channel) {
 		return usageError{fmt.Errorf("--channel: no mode %q%s", f.channel, suggest.DidYouMean(f.channel, modes[1:]))}
 	}
 	if _, err := process.RaiseFileLimit(); err != nil {

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"math"
 
 	"rpclab/internal/result"
@@ -19,13 +20,16 @@ func accounts(d result.Document) []result.Account {
 			}
 			cell := published.Cell.Key()
 			controlled, known := arms[result.ArmKey{Name: c.Controlled, Cell: cell}]
-			baseline, there := arms[result.ArmKey{Name: d.Baseline, Cell: cell}]
-			if known && there && published.Name != baseline.Name {
-				all = append(all, result.Account{
-					Published: published.Name, Controlled: controlled.Name, Baseline: baseline.Name,
-					Cell: published.Cell, Metric: gapMetric(published),
-				})
+			baseline, there := arms[result.ArmKey{Name: cmp.Or(published.Against, d.Baseline), Cell: cell}]
+			other, also := arms[result.ArmKey{Name: cmp.Or(controlled.Against, d.Baseline), Cell: cell}]
+			if !known || !there || !also || published.Name == baseline.Name {
+				continue
 			}
+			a := result.Account{Published: published.Name, Controlled: controlled.Name, Baseline: baseline.Name, Cell: published.Cell, Metric: gapMetric(published)}
+			if other.Name != baseline.Name && controlled.Name != baseline.Name {
+				a.ControlledBaseline = other.Name
+			}
+			all = append(all, a)
 		}
 	}
 	for i := range all {
@@ -51,8 +55,10 @@ func fillAccount(a *result.Account, d result.Document, arms map[result.ArmKey]re
 		m = metrics[0]
 	}
 	var of []result.Arm
-	for _, name := range []string{a.Published, a.Controlled, a.Baseline} {
-		of = append(of, arms[result.ArmKey{Name: name, Cell: a.Cell.Key()}])
+	for _, name := range []string{a.Published, a.Controlled, a.Baseline, a.ControlledBaseline} {
+		if name != "" {
+			of = append(of, arms[result.ArmKey{Name: name, Cell: a.Cell.Key()}])
+		}
 	}
 	rounds := lastRound(of[0])
 	of, _, cycles := inGroups(m, of, nil, 1)
@@ -72,9 +78,12 @@ func fillAccount(a *result.Account, d result.Document, arms map[result.ArmKey]re
 	}
 }
 
-// triples are the values of three arms in every round (or group of cycles) that any of them has; NaN: none.
+// triples are the values of a published arm, its controlled arm and the baseline in every round (or group of cycles)
+// that any of them has; NaN: none. With a fourth arm, the baseline of the controlled arm, they are as if the controlled
+// arm had its distance from that arm to the baseline.
 func triples(arms []result.Arm, of func(result.Trial) float64) (all []verdict.Triple) {
 	place := map[turn]int{}
+	var others []float64      // of the fourth arm
 	inGroup := map[int]bool{} // of the published arm; the baseline is in all
 	for _, t := range arms[0].Trials {
 		inGroup[t.Group] = true
@@ -88,11 +97,16 @@ func triples(arms []result.Arm, of func(result.Trial) float64) (all []verdict.Tr
 			if !known {
 				at = len(all)
 				place[turnOf(t)] = at
-				all = append(all, verdict.Triple{Published: math.NaN(), Controlled: math.NaN(), Baseline: math.NaN()})
+				all, others = append(all, verdict.Triple{Published: math.NaN(), Controlled: math.NaN(), Baseline: math.NaN()}), append(others, math.NaN())
 			}
-			if value := [3]*float64{&all[at].Published, &all[at].Controlled, &all[at].Baseline}[i]; t.Failed == "" {
+			if value := [4]*float64{&all[at].Published, &all[at].Controlled, &all[at].Baseline, &others[at]}[i]; t.Failed == "" {
 				*value = of(t)
 			}
+		}
+	}
+	if len(arms) > 3 {
+		for i := range all {
+			all[i].Controlled += all[i].Baseline - others[i]
 		}
 	}
 	return all

@@ -39,6 +39,23 @@ func TestAnAccountHasTheShareOfThePublishedGapThatRemains(t *testing.T) {
 	}
 }
 
+// A controlled arm that is compared with another arm has its gap to that arm.
+func TestAnAccountHasTheBaselineOfEachArm(t *testing.T) {
+	d := threeArms(5)
+	d.Baseline = "other"
+	d.Arms[0].Against = "shared"
+	other := threeArms(5).Arms[1]
+	other.Name = "other"
+	for i := range other.Trials {
+		other.Trials[i].ElapsedMS -= 250
+	}
+	d.Arms = append(d.Arms, other)
+	a := accounts(d)
+	if len(a) != 1 || a[0].Baseline != "shared" || a[0].ControlledBaseline != "other" || math.Abs(a[0].Remains-0.5) > 0.01 || math.Abs(a[0].GapMS-500) > 5 {
+		t.Errorf("the accounts are %+v, want one: 250 ms of a gap of 500 ms remain", a)
+	}
+}
+
 func TestAnAccountOfUnfitArmsHasAReason(t *testing.T) {
 	for want, spoil := range map[string]func(*result.Document){
 		"the load generator was the bottleneck": func(d *result.Document) { d.Arms[1].Limited = "late" },

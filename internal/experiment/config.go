@@ -114,7 +114,7 @@ type Calculate struct {
 // Gateway is an HTTP server between caller and servers: every request makes gRPC calls.
 type Gateway struct {
 	Model      string `yaml:"model" doc:"concurrency of requests: one-thread, one at a time; threads, all at once; async, all at once, each over its own channel, as published" enum:"one-thread,threads,async" default:"threads"`
-	Channel    string `yaml:"channel" doc:"shared: one channel for all requests; per-request: one for each (default: per-request for async, else shared)" enum:"shared,per-request"`
+	Channel    string `yaml:"channel" doc:"shared: one channel for all requests; per-request: one for each, which in Python share a connection; own-connection: one for each, with its own (default: per-request for async, else shared)" enum:"shared,per-request,own-connection"`
 	Language   string `yaml:"language" doc:"programming language of the gateway" enum:"go,python" default:"go"`
 	Iterations int    `yaml:"iterations" doc:"calls that each request makes, one after the other" min:"1" max:"10000" default:"100"`
 }

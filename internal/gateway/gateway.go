@@ -34,6 +34,10 @@ const (
 // PerRequest opens a channel for each request.
 const PerRequest = "per-request"
 
+// OwnConnection opens a channel for each request, with a connection of its own. In Go, every channel has its own; the
+// channels of gRPC Core share one per address.
+const OwnConnection = "own-connection"
+
 // DefaultChannel returns the published channel mode of a model.
 func DefaultChannel(model string) string {
 	if model == Async {
@@ -63,7 +67,7 @@ const maxBurst = 10_000
 type Options struct {
 	Target caller.Target // for all paths except /experiment/client; the caller of New closes it
 	Model  string        // one of [Models]
-	// Channel is caller.Shared or [PerRequest]; empty: [DefaultChannel].
+	// Channel is caller.Shared, [PerRequest] or [OwnConnection]; empty: [DefaultChannel].
 	Channel string
 	Mode    string // value of the label mode of grpc_requests_total
 	// ClusterIP and KubeResolver open these routes for /experiment/client.
@@ -114,14 +118,14 @@ func New(o Options) (*Gateway, error) {
 		return nil, fmt.Errorf("unknown model %q: use one of %v", o.Model, Models)
 	}
 	switch cmp.Or(o.Channel, DefaultChannel(o.Model)) {
-	case PerRequest:
+	case PerRequest, OwnConnection:
 		return g, nil
 	case caller.Shared:
 		var err error
 		g.shared, err = g.dial(o.Target)
 		return g, err
 	}
-	return nil, fmt.Errorf("unknown channel mode %q: use %s or %s", o.Channel, caller.Shared, PerRequest)
+	return nil, fmt.Errorf("unknown channel mode %q: use %s, %s or %s", o.Channel, caller.Shared, PerRequest, OwnConnection)
 }
 
 // Close closes the channels. Requests in progress fail.

@@ -234,7 +234,7 @@ func filesNeeded(t trial) (need int, why string) {
 	case c.Gateway != nil: // it makes the calls of a request one after another
 		requests = d.Calls
 		d.Calls = min(d.Calls, gateway.MaxRequests)
-		if t.channel == gateway.PerRequest {
+		if t.channel == gateway.PerRequest || t.channel == gateway.OwnConnection {
 			d.Channels = d.Calls
 		}
 	case c.Caller.Channel.Mode == caller.PerCall:

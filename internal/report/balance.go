@@ -164,7 +164,7 @@ func callPath(a result.Arm) expectation {
 	switch {
 	case a.Route == "direct":
 		return expectation{"the client dials one backend by its address", oneTakesAll}
-	case a.Channel == "per-request" && a.Describe != "":
+	case (a.Channel == "per-request" || a.Channel == "own-connection") && a.Describe != "":
 		return expectation{strings.TrimRight(clean(a.Describe), "."), ""} // as many calls as a request makes
 	case settings.Caller.Style == "bidi" && settings.Caller.Streams == nil && several*max(connections, 1) == 1:
 		return expectation{"a stream stays on the backend where it started", oneTakesAll}

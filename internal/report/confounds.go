@@ -25,6 +25,9 @@ func confounds(p *page, d result.Document) {
 			if a.Published != c.Published || a.Controlled != c.Controlled {
 				continue
 			}
+			if t.rows == nil && a.Controlled != a.Baseline {
+				t.columns[3].name = clean(strings.Join(baselines(a), " and "))
+			}
 			t.rows = append(t.rows, accountRow(d, arms, a))
 			if a.Reason != "" {
 				why.add("not established: "+clean(a.Reason), nil, "")
@@ -62,6 +65,14 @@ func older(d result.Document, c result.Confound) bool {
 	return len(d.Accounts) == 0 && has(c.Published) && has(c.Controlled) && has(d.Baseline) && c.Published != d.Baseline
 }
 
+// baselines are the arms to which the arms of an account are compared.
+func baselines(a result.Account) []string {
+	if a.ControlledBaseline == "" {
+		return []string{a.Baseline}
+	}
+	return []string{a.Baseline, a.ControlledBaseline}
+}
+
 // accountRow is one cell of a confound.
 func accountRow(d result.Document, arms map[result.ArmKey]result.Arm, a result.Account) []string {
 	cell := a.Cell.Key()
@@ -70,6 +81,9 @@ func accountRow(d result.Document, arms map[result.ArmKey]result.Arm, a result.A
 	baseline, known := arms[result.ArmKey{Name: a.Baseline, Cell: cell}]
 	row := []string{cellName(a.Cell), trialMedian(published, a.Metric), trialMedian(controlled, a.Metric), trialMedian(baseline, a.Metric),
 		ms(a.GapMS), none, ""}
+	if a.ControlledBaseline != "" {
+		row[3] += " and " + trialMedian(arms[result.ArmKey{Name: a.ControlledBaseline, Cell: cell}], a.Metric)
+	}
 	if row[0] == "" {
 		row[0] = metricColumn(a.Metric)
 	}

@@ -21,6 +21,10 @@ func TestARowOfAConfoundHasMediansAndTheRemainingGap(t *testing.T) {
 	if got, want := accountRow(d, d.ArmsByKey(), a), []string{"elapsed ms", "1,000", "600.0", "500.0", "500.0", "20 % (15 to 26)", ""}; !slices.Equal(got, want) {
 		t.Errorf("the row is %q\nwant %q", got, want)
 	}
+	a.ControlledBaseline = "c"
+	if got := accountRow(d, d.ArmsByKey(), a)[3]; got != "500.0 and 600.0" {
+		t.Errorf("the baselines of two arms are %q, want 500.0 and 600.0", got)
+	}
 	a.Remains, a.CI = -0.01, [2]float64{-0.03, 0.1}
 	if got := accountRow(d, d.ArmsByKey(), a)[5]; got != "−1 % (−3 to 10)" {
 		t.Errorf("an overcorrected gap is %q, want −1 %% (−3 to 10)", got)

@@ -85,11 +85,13 @@ type Account struct {
 	Published  string `json:"published"`
 	Controlled string `json:"controlled"`
 	Baseline   string `json:"baseline"`
-	Cell       Cell   `json:"cell"`
+	// ControlledBaseline is the baseline of Controlled, if that is another arm than Baseline.
+	ControlledBaseline string `json:"controlled_baseline,omitempty"`
+	Cell               Cell   `json:"cell"`
 	// Metric is elapsed if the load is a number of calls, else latency_p50.
 	Metric  string     `json:"metric" enum:"elapsed,latency_p50"`
 	GapMS   float64    `json:"gap_ms"`  // published minus baseline, mean over rounds
-	Remains float64    `json:"remains"` // controlled minus baseline, as a share of the gap
+	Remains float64    `json:"remains"` // controlled minus its baseline, as a share of the gap
 	CI      [2]float64 `json:"ci"`      // of Remains; zero if Reason is set
 	Level   float64    `json:"level"`   // of CI: 0.95, shared by all accounts of the run
 	// Cycles is how many cycles of blocks each value merges; 0: each value is of a whole trial.

@@ -34,18 +34,25 @@ func balancing(t *testing.T, try int, wrong func(format string, args ...any)) {
 		}
 	}
 	const iterations = 30
-	for _, name := range []string{"clusterip", "clusterip-again", "clusterip-one-thread", "forwarder", "python-clusterip", "python-clusterip-one-thread", "python-clusterip-async-shared"} {
+	for _, name := range []string{"clusterip", "clusterip-again", "clusterip-one-thread", "forwarder", "python-clusterip", "python-clusterip-one-thread", "python-clusterip-async-shared", "clusterip-budget"} {
 		a := arm(t, d, name)
 		if calls := counts(a.Backends); len(calls) != 3 || slices.Max(calls) != iterations*a.Calls {
 			t.Errorf("%s: calls by backend are %v, want all on one of three", name, a.Backends)
 		}
 	}
-	for _, name := range []string{"headless", "endpointslice", "xds", "envoy", "haproxy", "nginx", "python-headless", "python-headless-one-thread", "python-envoy", "python-headless-async-shared"} {
+	for _, name := range []string{"headless", "endpointslice", "xds", "envoy", "haproxy", "nginx", "python-headless", "python-headless-one-thread", "python-envoy", "python-headless-async-shared", "headless-budget", "envoy-budget"} {
 		a := arm(t, d, name)
 		calls, even := counts(a.Backends), float64(iterations*a.Calls)/3
 		if len(calls) != 3 || float64(slices.Max(calls)) > even*1.05 || float64(slices.Min(calls)) < even*0.95 {
 			wrong("%s: calls by backend are %v, want equal shares within 5 %%", name, a.Backends)
 		}
+	}
+	// Each of 20 requests has a connection to a random backend.
+	if calls := counts(arm(t, d, "python-forwarder-own-connection").Backends); slices.Max(calls) == iterations*20 {
+		t.Errorf("python-forwarder-own-connection: calls by backend are %v, want them on several", calls)
+	}
+	if a := d.Accounts[0]; a.Published != "clusterip-budget" || a.Baseline != "headless-budget" || a.ControlledBaseline != "headless" {
+		t.Errorf("the first account is %+v, want that of the budget", a)
 	}
 	if len(d.Published) != 30 {
 		t.Errorf("the result has %d published figures, want 15 for each language", len(d.Published))

@@ -69,7 +69,7 @@ class Gateway:
             self.in_flight -= 1
 
     async def make_on_channel(self, calls: Request) -> GatewayResponse:
-        if self.settings.channel == "per-request":
+        if self.settings.channel != "shared":
             async with self.channel() as own:
                 return await make_calls(calls, own)
         if self.shared is None:  # a channel belongs to the event loop that created it

@@ -60,7 +60,9 @@ def parse(args: list[str]) -> argparse.Namespace:
     flags.add_argument("--service-config", help="JSON; default: round robin")
     flags.add_argument("--model", choices=MODELS, default="threads")
     flags.add_argument(
-        "--channel", choices=("shared", "per-request"), help="the channel of an HTTP request's calls"
+        "--channel",
+        choices=("shared", "per-request", "own-connection"),
+        help="the channel of an HTTP request's calls",
     )
     flags.add_argument("--mode", default="", help="label of grpc_requests_total")
     flags.add_argument("--seed", type=int, help="seed of the random numbers")
@@ -79,6 +81,8 @@ def parse(args: list[str]) -> argparse.Namespace:
 def options(settings) -> list[tuple[str, str | int]]:
     """The options of a channel."""
     every: list[tuple[str, str | int]] = [("grpc.enable_http_proxy", 0)]
+    if settings.channel == "own-connection":  # else channels to one address share a connection
+        every.append(("grpc.use_local_subchannel_pool", 1))
     if settings.service_config:
         every.append(("grpc.service_config", settings.service_config))
     return every
