@@ -38,7 +38,7 @@ var pinned = []struct {
 	{regexp.MustCompile(`\bcargo (build|clippy|install|fetch)\b`), "--locked"},
 	{regexp.MustCompile(`\bmvn --`), "\nverify "},
 	{regexp.MustCompile(`\bnpm (install|i|add)\b|npm, "(install|i|add)"`), "npm ci"},
-	{regexp.MustCompile(`\b(curl|wget)\b[^|\n]*https?://[^1\s]`), "sha256sum"},
+	{regexp.MustCompile(`\b(curl|wget)\b[^|\n]*https?://[\w-]+\.[\w.-]*[a-z]`), "sha256sum"},
 	{regexp.MustCompile(`\bgo (install|run) \S+@(latest|main|master)\b`), "a version"},
 	{regexp.MustCompile(`GONOSUMDB|GONOSUMCHECK|GOINSECURE|GOFLAGS=-mod=mod|--trusted-host|--no-verify`), "no such setting"},
 }
