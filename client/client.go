@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -36,6 +37,17 @@ type Func func(ctx context.Context, n uint64) error
 
 // Run opens the client with the job from rpclab, and makes calls until rpclab ends.
 func Run(open func(Job) (Func, error)) error { return serve(os.Stdin, os.Stdout, open) }
+
+// RunGRPC is [Run] for a client with one gRPC channel, which it opens with the options of the program.
+func RunGRPC(use func(*grpc.ClientConn) Func, options ...grpc.DialOption) error {
+	return Run(func(job Job) (Func, error) {
+		channel, err := grpc.NewClient(job.Target, options...)
+		if err != nil {
+			return nil, err
+		}
+		return use(channel), nil
+	})
+}
 
 // AnsweredBy says which backend answered the call of a context: its address or its name.
 func AnsweredBy(ctx context.Context, backend string) {

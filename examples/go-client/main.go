@@ -14,16 +14,15 @@ import (
 )
 
 func main() {
-	err := client.Run(func(job client.Job) (client.Func, error) {
-		channel, err := grpc.NewClient(job.Target, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithUnaryInterceptor(retry),
-			grpc.WithDefaultServiceConfig(`{"loadBalancingConfig": [{"round_robin": {}}]}`))
+	err := client.RunGRPC(func(channel *grpc.ClientConn) client.Func {
 		greeter := rpclabv1.NewGreeterClient(channel)
 		return func(ctx context.Context, _ uint64) error {
 			reply, err := greeter.SayHello(ctx, &rpclabv1.HelloRequest{Name: "you"})
 			client.AnsweredBy(ctx, reply.GetBackend())
 			return err
-		}, err
-	})
+		}
+	}, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithUnaryInterceptor(retry),
+		grpc.WithDefaultServiceConfig(`{"loadBalancingConfig": [{"round_robin": {}}]}`))
 	if err != nil {
 		log.Fatal(err)
 	}
