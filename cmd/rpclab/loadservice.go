@@ -54,6 +54,9 @@ func loadService(c *cobra.Command, f loadFlags) error {
 	if err != nil {
 		return usageError{err}
 	}
+	if c.Flags().Changed("engine") && service.FirstCall(experiment.Workload{Call: f.Call, Mix: f.mix, Flow: f.flow}).HTTP != "" { // whose caller is http otherwise
+		run.Set = append(run.Set, "caller.kind="+f.Engine)
+	}
 	document, err := f.experiment(service, c.Flags().Changed)
 	if err != nil {
 		return usageError{err}

@@ -41,12 +41,14 @@ type Job struct {
 	Late     time.Duration `json:"late"`    // a response that follows the due time by more counts as late; 0: [measure.DefaultLateAfter]
 	Workload workload.Spec `json:"workload"`
 	// Calls are the calls of a user's service, a mix if there are several; empty: calls of the workload.
-	Calls    []service.Spec `json:"calls,omitempty"`
-	Flow     bool           `json:"flow,omitempty"` // Calls are a flow: what is due is all of them in their order
-	REST     bool           `json:"rest,omitempty"` // calls are JSON POST requests, not gRPC
-	Hedge    *Hedge         `json:"hedge,omitempty"`
-	Stream   *Stream        `json:"stream,omitempty"`
-	Compress bool           `json:"compress,omitempty"` // with gzip
+	Calls  []service.Spec `json:"calls,omitempty"`
+	Flow   bool           `json:"flow,omitempty"` // Calls are a flow: what is due is all of them in their order
+	REST   bool           `json:"rest,omitempty"` // calls are JSON POST requests, not gRPC
+	Hedge  *Hedge         `json:"hedge,omitempty"`
+	Stream *Stream        `json:"stream,omitempty"`
+	// Keepalive of connections; nil: none.
+	Keepalive *Keepalive `json:"keepalive,omitempty"`
+	Compress  bool       `json:"compress,omitempty"` // with gzip
 	// Iterations is how many calls a gateway makes for one request; 0: no gateway.
 	Iterations int `json:"iterations,omitempty"`
 	// Calculator says how the calculator is called; nil: another workload.
@@ -69,6 +71,13 @@ type Command struct {
 type Hedge struct {
 	Attempts int           `json:"attempts"` // in total, at least 2
 	Delay    time.Duration `json:"delay"`    // between two attempts
+}
+
+// Keepalive finds out by PINGs that a connection is dead (gRFC A8).
+type Keepalive struct {
+	Time         time.Duration `json:"time_ns"`    // without data, until a PING; at least 10 s
+	Timeout      time.Duration `json:"timeout_ns"` // until the response
+	WithoutCalls bool          `json:"without_calls,omitempty"`
 }
 
 // Stream sends calls as messages on streams that stay open.

@@ -95,6 +95,9 @@ func (d *document) checkCalls(config Config, place func(...string) position, wro
 	if who.Compress && !can("compress") {
 		wrong.add(place("caller", "compress"), "the caller %s does not support compress: %s", who.Kind, able)
 	}
+	if who.Keepalive != nil && (!can("keepalive") || config.Gateway != nil) {
+		wrong.add(place("caller", "keepalive"), "the caller %s does not support keepalive: use the caller %s", who.Kind, joinOr(d.grammar.vocabulary.callersWith("keepalive")))
+	}
 	if who.Channel.Mode == "per-user" {
 		switch at := place("caller", "channel"); {
 		case !can("per-user"):

@@ -84,6 +84,7 @@ type Caller struct {
 	Late          time.Duration     `yaml:"late" doc:"a call counts as late if its latency exceeds this (default: 100ms)" max:"1h"`
 	Retry         *Retry            `yaml:"retry" doc:"retry failed calls (gRFC A6)"`
 	ServiceConfig ServiceConfig     `yaml:"service_config" doc:"gRPC service config of the client, as in JSON; its fields (methodConfig, retryThrottling, loadBalancingConfig, healthCheckConfig) replace those that rpclab sets, and names are checked"`
+	Keepalive     *Keepalive        `yaml:"keepalive" doc:"PINGs with which the client finds out that a connection is dead (gRFC A8)"`
 	Hedge         *Hedge            `yaml:"hedge" doc:"hedging: send a slow call again while the first attempt is in flight (gRFC A6)"`
 	Compress      bool              `yaml:"compress" doc:"compress requests and responses with gzip"`
 	Stream        *Stream           `yaml:"stream" doc:"send calls as messages on long-lived streams instead of unary calls"`
@@ -139,6 +140,13 @@ type Retry struct {
 	Attempts int           `yaml:"attempts" doc:"maximum number of attempts" min:"2" max:"5" default:"3"`
 	Backoff  time.Duration `yaml:"backoff" doc:"delay before the second attempt, randomly 20 % more or less; it doubles for each further attempt" min:"1ms" max:"1m" default:"10ms"`
 	Codes    []string      `yaml:"codes" doc:"status codes to retry (default: UNAVAILABLE)"`
+}
+
+// Keepalive configures the PINGs of a client.
+type Keepalive struct {
+	Time         time.Duration `yaml:"time" doc:"time without data after which the client sends a PING; a server may close the connection if they are more frequent than it allows (too_many_pings)" min:"10s" max:"1h" required:"true"`
+	Timeout      time.Duration `yaml:"timeout" doc:"the client closes the connection if no response arrives within this time" min:"1ms" max:"1h" default:"20s"`
+	WithoutCalls bool          `yaml:"without_calls" doc:"also send PINGs while no call is in flight"`
 }
 
 // Hedge sends a call again while it has no response; the first response counts.

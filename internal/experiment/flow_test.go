@@ -47,7 +47,6 @@ func TestWrongFlowsAreNamed(t *testing.T) {
 		{flow, "{call: get}"}:                                    "s.yaml:8:36: call get takes values from the answers of earlier calls, which only a flow has: set workload to flow: [OTHER, get] (rpclab run --flow OTHER,get), or remove from",
 		{flow, "{mix: {login: 1, get: 1}}"}:                      "s.yaml:8:36: call get takes values from the answers of earlier calls",
 		{flow, "{flow: [login, get], call: get}"}:                "",
-		{"channel: per-call", "kind: wire"}:                      "s.yaml:13:29: the caller wire does not read responses, which a flow needs: use the caller grpc-go",
 		{"channel: per-call", "command: [./client]"}:             "s.yaml:10:62: caller.command makes one kind of calls: set workload.call to its name in place of flow",
 		{"channel: per-call", "hedge: {attempts: 2, delay: 1s}"}: "hedge sends a call again, and a flow has several: remove one of them",
 		{"{token: login.token}", "{my-token: login.token}"}:      "s.yaml:8:36: call get: from.my-token cannot be used as {{.my-token}}: use letters, digits and _ in the name",

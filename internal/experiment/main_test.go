@@ -20,7 +20,7 @@ var vocabulary = Vocabulary{
 	GoOnlyRoutes:     []string{"endpointslice"},
 	Languages:        []string{"go"},
 	Models:           map[string][]string{"go": {"grpc", "rest", "tcp"}},
-	Features:         map[string][]string{"grpc-go": {"stream", "renew", "compress", "per-user", "calculate", "ahead", "service", "flow", "service_config"}, "wire": {"calculate", "service"}, "http": {"service", "flow"}},
+	Features:         map[string][]string{"grpc-go": {"stream", "renew", "compress", "per-user", "calculate", "ahead", "service", "flow", "service_config", "keepalive"}, "wire": {"calculate", "service", "flow"}, "http": {"service", "flow"}},
 	Protocols:        map[string][]string{"go/rest": {"rest"}, "go/tcp": {"tcp"}, "http": {"rest"}, "tcp": {"tcp"}},
 	Policies:         map[string][]string{"headless": {"round_robin", "least_request"}, "endpointslice": {"round_robin", "pick_first"}},
 	OutlierRoutes:    []string{"headless", "endpointslice"},

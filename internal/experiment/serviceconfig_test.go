@@ -26,6 +26,9 @@ func TestErrorsOfServiceConfigs(t *testing.T) {
 		"retries twice":         {arm(`caller: {retry: {}, service_config: {methodConfig: [{name: [{}]}]}}`), "x.yaml:4:52: caller.retry and methodConfig of caller.service_config both set what happens to failed calls: remove one of them"},
 		"a client without it":   {arm(`caller: {kind: wire, service_config: {}}`), "x.yaml:4:73: the caller wire has no service config, which a gRPC library reads: use the caller grpc-go"},
 		"a control plane":       {strings.Replace(head, "{route: headless}", "{route: kuberesolver, caller: {service_config: {}}}", 1), "x.yaml:4:65: on the route kuberesolver the control plane sends clients their service config, which replaces this one: use another route"},
+		"keepalive by wire":     {arm(`caller: {kind: wire, keepalive: {time: 10s}}`), "x.yaml:4:68: the caller wire does not support keepalive: use the caller grpc-go"},
+		"frequent keepalive":    {arm(`caller: {keepalive: {time: 1s}}`), "x.yaml:4:63: caller.keepalive.time must be 10s to 1h, not 1s"},
+		"keepalive without":     {arm(`caller: {keepalive: {timeout: 1s}}`), "x.yaml:4:56: caller.keepalive needs time (time without data after which the client sends a PING; a server may close the connection if they are more frequent than it allows (too_many_pings))"},
 		"refused by grpc-go":    {arm(`caller: {service_config: {loadBalancingConfig: [{no_such_policy: {}}]}}`), "x.yaml:4:61: caller.service_config: no supported policies found in [no_such_policy]: see https://grpc.io/docs/guides/service-config"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -23,6 +23,16 @@ func ReadService(d ServiceDocument, vocabulary Vocabulary) (ServiceFile, error) 
 	return read, err
 }
 
+// FirstCall returns the first of the calls of a workload, which is that of the file if the workload names none.
+func (f ServiceFile) FirstCall(w Workload) ServiceCall {
+	if shares := w.Shares(); len(shares) > 0 {
+		if i := slices.Index(callNames(f.ServiceBody), shares[0].Call); i >= 0 {
+			return f.Calls[i]
+		}
+	}
+	return f.Calls[0]
+}
+
 func readService(d ServiceDocument, vocabulary Vocabulary) (read ServiceFile, root *node, err error) {
 	if len(bytes.TrimSpace(d.Text)) == 0 {
 		return read, nil, Errors{{File: d.File, Message: "the file is empty; a service file begins with `service: NAME`"}}
@@ -88,7 +98,7 @@ func (d *document) useService(service ServiceDocument, workload Workload, picked
 		}
 	}
 	d.forgetStudy()
-	if i := slices.Index(names, workload.Shares()[0].Call); read.Calls[i].HTTP != "" {
+	if read.FirstCall(workload).HTTP != "" {
 		d.setEverywhere([]string{"caller", "kind"}, text("http"))
 	}
 	d.setEverywhere([]string{"service"}, text(read.Name))

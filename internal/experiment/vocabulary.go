@@ -15,7 +15,7 @@ type Vocabulary struct {
 	// first is the default.
 	Protocols map[string][]string
 	// Features that only some callers support: stream, renew, pipeline, compress, per-user,
-	// calculate, ahead, service, flow, service_config.
+	// calculate, ahead, service, flow, headers (of responses), service_config, keepalive.
 	Features map[string][]string
 	// Policies of each route; the first is its default. Empty: the route has no choice.
 	Policies map[string][]string

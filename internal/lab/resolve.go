@@ -128,7 +128,7 @@ func resolveTrial(planned experiment.Trial, services []experiment.Service, dir s
 		if t.job.Command != nil {
 			return t, nil // the client knows its service
 		}
-		if t.job.Calls, err = serviceCalls(*s, c.Workload, t.job.Timeout); err != nil {
+		if t.job.Calls, err = serviceCalls(*s, c.Workload, t.library, t.job.Timeout); err != nil {
 			return t, fmt.Errorf("service %s: %w", s.Name, err)
 		}
 		t.job.Flow = c.Workload.Flow != nil
@@ -263,6 +263,9 @@ func callerJob(c experiment.Config, model language.Model) caller.Job {
 	}
 	if h := who.Hedge; h != nil {
 		job.Hedge = &caller.Hedge{Attempts: h.Attempts, Delay: h.Delay}
+	}
+	if k := who.Keepalive; k != nil {
+		job.Keepalive = &caller.Keepalive{Time: k.Time, Timeout: k.Timeout, WithoutCalls: k.WithoutCalls}
 	}
 	if s := who.Stream; s != nil {
 		job.Stream = &caller.Stream{Renew: s.Renew, Pipelined: s.Pipelined}

@@ -134,7 +134,7 @@ func (c *trialRunner) describe(ctx context.Context, t trial, servers cluster.Dep
 	if !t.job.Flow {
 		return nil
 	}
-	if err := service.CheckFlow(t.job.Calls); err != nil {
+	if _, err := service.CheckFlow(t.job.Calls); err != nil {
 		return fmt.Errorf("%w: %w", ErrService, err)
 	}
 	return nil

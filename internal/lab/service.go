@@ -84,7 +84,7 @@ func onlyHTTP(s experiment.Service) bool {
 }
 
 // serviceCalls returns the calls that a trial makes of a service.
-func serviceCalls(s experiment.Service, w experiment.Workload, timeout time.Duration) (all []service.Spec, err error) {
+func serviceCalls(s experiment.Service, w experiment.Workload, library library, timeout time.Duration) (all []service.Spec, err error) {
 	for _, share := range w.Shares() {
 		spec, err := serviceCall(s, share.Call, timeout)
 		if err != nil {
@@ -93,8 +93,13 @@ func serviceCalls(s experiment.Service, w experiment.Workload, timeout time.Dura
 		spec.Weight = share.Weight
 		all = append(all, *spec)
 	}
-	if w.Flow != nil {
-		err = service.CheckFlow(all)
+	if w.Flow == nil {
+		return all, nil
+	}
+	readsFields, err := service.CheckFlow(all)
+	if err == nil && readsFields && !slices.Contains(library.features, "headers") {
+		err = fmt.Errorf("the caller %s does not read headers and trailers, which from of a call does: set caller.kind to %s", library.name,
+			map[bool]string{true: "http", false: "grpc-go"}[all[0].HTTP != ""])
 	}
 	return all, err
 }

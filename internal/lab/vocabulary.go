@@ -28,12 +28,12 @@ type library struct {
 
 // libraries are in the order of the help.
 var libraries = []library{
-	{"grpc-go", grpcgo.Caller{}, false, []string{language.GRPC}, []string{"stream", "renew", "compress", "per-user", "calculate", "ahead", "service", "flow", "service_config"}},
-	{"wire", wire.Caller{}, true, []string{language.GRPC, language.REST}, []string{"per-user", "calculate", "service"}},
-	{"http", nethttp.Caller{}, false, []string{language.REST}, []string{"per-user", "service", "flow"}},
+	{"grpc-go", grpcgo.Caller{}, false, []string{language.GRPC}, []string{"stream", "renew", "compress", "per-user", "calculate", "ahead", "service", "flow", "headers", "service_config", "keepalive"}},
+	{"wire", wire.Caller{}, true, []string{language.GRPC, language.REST}, []string{"per-user", "calculate", "service", "flow"}},
+	{"http", nethttp.Caller{}, false, []string{language.REST}, []string{"per-user", "service", "flow", "headers"}},
 	{"tcp", tcp.Caller{}, false, []string{language.TCP}, nil},
-	{"python-grpc-sync", python("grpc-sync", false), true, []string{language.GRPC}, []string{"stream", "pipeline", "compress", "service_config"}},
-	{"python-grpc-aio", python("grpc-aio", false), true, []string{language.GRPC}, []string{"compress", "service_config"}},
+	{"python-grpc-sync", python("grpc-sync", false), true, []string{language.GRPC}, []string{"stream", "pipeline", "compress", "service_config", "keepalive"}},
+	{"python-grpc-aio", python("grpc-aio", false), true, []string{language.GRPC}, []string{"compress", "service_config", "keepalive"}},
 	{"python-requests", python("requests", true), true, []string{language.REST}, nil},
 	{"python-requests-session", python("requests-session", true), true, []string{language.REST}, nil},
 	{"python-httpx", python("httpx", true), true, []string{language.REST}, nil},

@@ -16,10 +16,10 @@ import (
 
 // Check is a condition in CEL that a response has to meet. It is safe for concurrent use.
 type Check struct {
-	text        string
-	program     cel.Program
-	readsAnswer bool
-	failed      atomic.Uint64 // messages that did not meet it
+	text                      string
+	program                   cel.Program
+	readsAnswer, readsHeaders bool
+	failed                    atomic.Uint64 // messages that did not meet it
 }
 
 // CompileCheck compiles a condition about a response of a type, which it calls answer.
@@ -78,7 +78,7 @@ func compileCheck(env *cel.Env, text string) (*Check, error) {
 		return nil, fmt.Errorf("%q: %w", text, err)
 	}
 	check := &Check{text: text, program: program}
-	check.readsAnswer = reads(compiled, "answer")
+	check.readsAnswer, check.readsHeaders = reads(compiled, "answer"), reads(compiled, "headers")
 	return check, nil
 }
 

@@ -60,8 +60,9 @@ func NewHTTPFlow(requests []Spec) (*Flow, error) {
 	return newFlow(requests, make([]protoreflect.MessageDescriptor, len(requests)))
 }
 
-// CheckFlow checks the values of a flow as far as the methods of its calls are known.
-func CheckFlow(specs []Spec) error {
+// CheckFlow checks the values of a flow as far as the methods of its calls are known. It returns whether they are read
+// from headers or trailers.
+func CheckFlow(specs []Spec) (readsFields bool, err error) {
 	types := make([]protoreflect.MessageDescriptor, len(specs))
 	for i, spec := range specs {
 		if len(spec.Protos) == 0 {
@@ -69,16 +70,19 @@ func CheckFlow(specs []Spec) error {
 		}
 		source, err := method.FromDescriptors(spec.Protos)
 		if err != nil {
-			return err
+			return false, err
 		}
 		found, err := method.Find(context.Background(), source, spec.Method)
 		if err != nil {
-			return fmt.Errorf("call %s: %w", spec.Name, err)
+			return false, fmt.Errorf("call %s: %w", spec.Name, err)
 		}
 		types[i] = found.Output()
 	}
-	_, err := newFlow(specs, types)
-	return err
+	flow, err := newFlow(specs, types)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(flow.steps, func(s step) bool { return s.readsFields }), nil
 }
 
 func newFlow(specs []Spec, types []protoreflect.MessageDescriptor) (*Flow, error) {

@@ -64,11 +64,11 @@ func TestWrongValuesOfAFlowAreNamed(t *testing.T) {
 	}
 	first := service.Spec{Name: "get", From: map[string]string{"token": "login.token"}}
 	for name, specs := range map[string][]service.Spec{"no call is before get in the flow": {first, {Name: "login"}}, "": {{Name: "login"}, first}} {
-		if err := service.CheckFlow(specs); (err == nil) != (name == "") || err != nil && !strings.Contains(err.Error(), name) {
+		if _, err := service.CheckFlow(specs); (err == nil) != (name == "") || err != nil && !strings.Contains(err.Error(), name) {
 			t.Errorf("%v, want %q", err, name)
 		}
 	}
-	err := service.CheckFlow([]service.Spec{{Name: "a-b"}, {Name: "a_b"}})
+	_, err := service.CheckFlow([]service.Spec{{Name: "a-b"}, {Name: "a_b"}})
 	if want := "the calls a-b and a_b of a flow are both a_b in expressions: rename one of them"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
@@ -152,7 +152,7 @@ func TestACallTakesValuesFromHeadersAndTrailers(t *testing.T) {
 			t.Errorf("%s: %v, want %s", expression, err, want)
 		}
 	}
-	if err := service.CheckFlow([]service.Spec{{Name: "headers"}, {Name: "get"}}); err == nil || !strings.Contains(err.Error(), "rename the call") {
+	if _, err := service.CheckFlow([]service.Spec{{Name: "headers"}, {Name: "get"}}); err == nil || !strings.Contains(err.Error(), "rename the call") {
 		t.Errorf("a call headers: %v, want that it be renamed", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"math"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 
 	"google.golang.org/grpc/metadata"
@@ -97,29 +98,80 @@ func isJSON(kind string) bool { return kind == "application/json" || strings.Has
 // StartLoad continues the numbers of requests, as [Call.StartLoad] does.
 func (r *Request) StartLoad() { r.numbers.next() }
 
-// For returns request n to a base URL such as http://127.0.0.1:80. values are those of its [Flow]; nil: none.
-func (r *Request) For(ctx context.Context, base string, n uint64, values Values) (*http.Request, error) {
-	call := data.Call{Number: r.numbers.of(n), Values: values}
-	path, err := r.path.For(call)
-	if err != nil {
-		return nil, err
+// Path returns the path and query of request n. values are those of its [Flow]; nil: none.
+func (r *Request) Path(n uint64, values Values) ([]byte, error) {
+	return r.path.For(r.call(r.VariesPath(), n, values))
+}
+
+// Body returns the body of request n; empty: it has none.
+func (r *Request) Body(n uint64, values Values) ([]byte, error) {
+	if r.body == nil {
+		return nil, nil
 	}
-	var body []byte
-	if r.body != nil {
-		if body, err = r.body.For(call); err != nil {
-			return nil, err
-		}
-	}
-	request, err := http.NewRequestWithContext(ctx, r.spec.HTTP, base+string(path), bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
+	return r.body.For(r.call(r.VariesBody(), n, values))
+}
+
+// Header returns the header fields of request n, except Host.
+func (r *Request) Header(n uint64, values Values) (metadata.MD, error) {
+	md, call := metadata.MD{}, r.call(r.VariesHeader(), n, values)
 	for _, header := range r.headers {
 		value, err := header.values.For(call)
 		if err != nil {
 			return nil, err
 		}
-		request.Header.Add(header.key, string(value))
+		md.Append(header.key, string(value))
+	}
+	return md, nil
+}
+
+// VariesPath reports whether requests have different paths, and so on.
+func (r *Request) VariesPath() bool { return r.path.Templated() }
+
+// VariesBody is as VariesPath.
+func (r *Request) VariesBody() bool {
+	if r.body == nil {
+		return false
+	}
+	_, constant := r.body.Constant()
+	return !constant
+}
+
+// VariesHeader is as VariesPath.
+func (r *Request) VariesHeader() bool {
+	return slices.ContainsFunc(r.headers, func(header template) bool { return header.values.Templated() })
+}
+
+// ReadsHeaders reports whether the condition reads headers of the response.
+func (r *Request) ReadsHeaders() bool { return r.check != nil && r.check.readsHeaders }
+
+// call returns call n for templates. What does not vary does not count as a call.
+func (r *Request) call(varies bool, n uint64, values Values) data.Call {
+	if !varies {
+		return data.Call{}
+	}
+	return data.Call{Number: r.numbers.of(n), Values: values}
+}
+
+// For returns request n to a base URL such as http://127.0.0.1:80. values are those of its [Flow]; nil: none.
+func (r *Request) For(ctx context.Context, base string, n uint64, values Values) (*http.Request, error) {
+	path, err := r.Path(n, values)
+	if err != nil {
+		return nil, err
+	}
+	body, err := r.Body(n, values)
+	if err != nil {
+		return nil, err
+	}
+	header, err := r.Header(n, values)
+	if err != nil {
+		return nil, err
+	}
+	request, err := http.NewRequestWithContext(ctx, r.spec.HTTP, base+string(path), bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	for key, values := range header {
+		request.Header[http.CanonicalHeaderKey(key)] = values
 	}
 	if r.spec.Authority != "" {
 		request.Host = r.spec.Authority

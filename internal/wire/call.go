@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -16,6 +17,9 @@ func (c *core) startCall(n uint64, user int, due time.Duration) {
 	call := c.unusedCall()
 	call.number, call.user, call.due, call.attempts = n, user, due, 0
 	call.started, call.sent, call.waits, call.waited = c.now, c.now, false, false
+	if c.call.Mix.isFlow() {
+		c.beginFlow(call)
+	}
 	if c.call.OnStart != nil {
 		c.call.OnStart()
 	}
@@ -29,7 +33,11 @@ func (c *core) startCall(n uint64, user int, due time.Duration) {
 
 // admitted ends a call's wait for a stream or connection that other calls used.
 func (c *core) admitted(call *call) {
-	call.waits, call.waited = false, true
+	call.waits = false
+	if !call.isFirst() {
+		return
+	}
+	call.waited = true
 	if call.attempts == 0 {
 		call.sent, call.streaming.lastSent = c.now, c.now
 	}
@@ -63,22 +71,23 @@ func (c *core) prepareMessage(call *call) (err error) {
 		worker = call.index
 	}
 	requestHead := c.requestHead
-	kind := 0
-	if c.requests != nil {
-		kind = c.call.Mix.KindOf(call.number)
-		call.stream.Request = c.requests[kind]
+	kind, number := 0, c.numberOf(call)
+	if c.heads != nil {
+		kind = c.call.Mix.kindOf(number)
+		requestHead, call.stream.Request = c.heads[kind], c.requests[kind]
 	}
-	if c.call.AppendMetadata != nil {
-		if c.fields, err = c.call.AppendMetadata(call.number, worker, c.fields[:0]); err != nil {
-			return fmt.Errorf("create the metadata: %w", err)
-		}
-		if call.stream.Request, requestHead, err = c.head(kind, c.fields); err != nil {
+	limit, ownLimit := c.cfg.Timeout, !call.isFirst() && c.cfg.Timeout > 0 && c.call.HTTP == nil
+	if ownLimit {
+		limit = max(time.Millisecond, call.started+limit-c.now) // of the whole flow
+	}
+	if c.call.AppendMetadata != nil || c.call.AppendPath != nil || ownLimit {
+		if call.stream.Request, requestHead, err = c.headOf(kind, number, worker, limit); err != nil {
 			return fmt.Errorf("create the metadata: %w", err)
 		}
 	}
 	call.stream.Payload = c.payload
-	if c.call.AppendMessage != nil || c.call.AppendMetadata != nil && c.call.isHTTP1() {
-		if call.buffer, err = c.appendPayload(call.number, worker, requestHead, call.buffer[:0]); err != nil {
+	if c.call.AppendMessage != nil || (c.call.AppendMetadata != nil || c.call.AppendPath != nil || c.heads != nil) && c.call.isHTTP1() {
+		if call.buffer, err = c.appendPayload(number, worker, requestHead, call.buffer[:0]); err != nil {
 			return fmt.Errorf("create the message: %w", err)
 		}
 		call.stream.Payload = call.buffer
@@ -89,11 +98,41 @@ func (c *core) prepareMessage(call *call) (err error) {
 	return nil
 }
 
-// head returns what precedes a message of a kind of calls: a header block, or the head of an HTTP/1.1 request.
-func (c *core) head(kind int, more []h2.Field) (request *h2.Request, head []byte, err error) {
+// headOf returns the [core.head] of a call with metadata, a path or a time limit of its own.
+func (c *core) headOf(kind int, number uint64, worker int, limit time.Duration) (request *h2.Request, head []byte, err error) {
+	c.fields = c.fields[:0]
+	if c.call.AppendMetadata != nil {
+		if c.fields, err = c.call.AppendMetadata(number, worker, c.fields); err != nil {
+			return nil, nil, err
+		}
+	}
+	path := ""
+	if c.call.AppendPath != nil {
+		if c.scratch, err = c.call.AppendPath(number, worker, c.scratch[:0]); err != nil {
+			return nil, nil, err
+		}
+		path = string(c.scratch)
+	}
+	return c.head(kind, path, c.fields, limit)
+}
+
+// head returns what precedes a message of a kind of calls: a header block, or the head of an HTTP/1.1 request. An empty
+// path is that of the kind.
+func (c *core) head(kind int, path string, more []h2.Field, limit time.Duration) (request *h2.Request, head []byte, err error) {
 	call := c.call
 	if mix := call.Mix; mix != nil {
 		call.Method, call.Metadata = mix.Kinds[kind].Method, slices.Concat(call.Metadata, mix.Kinds[kind].Metadata)
+	}
+	if call.HTTP != nil {
+		http := *call.HTTP
+		if call.Mix != nil {
+			http.Method, http.Path = call.Method, call.Mix.Kinds[kind].Path
+		}
+		http.Path = cmp.Or(path, http.Path)
+		if err := http.check(); err != nil {
+			return nil, nil, err
+		}
+		call.HTTP = &http
 	}
 	if len(more) > 0 {
 		call.Metadata = slices.Concat(call.Metadata, more)
@@ -104,7 +143,7 @@ func (c *core) head(kind int, more []h2.Field) (request *h2.Request, head []byte
 	case call.HTTP != nil:
 		request, err = call.requestHTTP(c.scheme, c.authority)
 	default:
-		request, err = call.request(c.scheme, c.authority, c.cfg.Timeout)
+		request, err = call.request(c.scheme, c.authority, limit)
 	}
 	return request, head, err
 }
@@ -129,6 +168,16 @@ func (c *core) appendPayload(n uint64, worker int, requestHead, to []byte) (_ []
 		return to, err
 	}
 	return frameInPlace(to), nil
+}
+
+// placeNext sends the next call of a flow.
+func (c *core) placeNext(call *call) {
+	call.flow.next = false
+	if err := c.prepareMessage(call); err != nil {
+		c.failCall(call, h2.Status{Code: h2.Internal, Message: err.Error()})
+		return
+	}
+	c.place(call)
 }
 
 // place assigns a call to a channel, to the pool or to its own connection.
@@ -170,6 +219,15 @@ func (c *core) userChannel(user int) *channel {
 }
 
 func (c *core) placeOnOwnConnection(call *call) {
+	if own := call.ownConnection; own != nil { // of the call before in a flow
+		if !own.connection.draining && !own.connection.closed && own.connection.protocol.Usable() {
+			own.call = call
+			own.connection.start(call)
+			return
+		}
+		call.ownConnection = nil
+		own.connection.drain("")
+	}
 	if len(c.addrs) == 0 {
 		if c.noAddress != "" {
 			c.failCall(call, h2.Status{Code: h2.Unavailable, Message: c.noAddress})

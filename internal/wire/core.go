@@ -22,8 +22,9 @@ type core struct {
 	scheme      string
 	authority   string
 	request     *h2.Request   // of every call without AppendMetadata
-	requests    []*h2.Request // the same by the kind of a call; nil: there is no mix
 	requestHead []byte        // the same of a request by HTTP/1.1
+	requests    []*h2.Request // request by the kind of a call; nil: there is no mix
+	heads       [][]byte      // requestHead by the kind of a call
 	payload     []byte        // of every call without AppendMessage
 	scratch     []byte
 	fields      []h2.Field
@@ -89,6 +90,7 @@ type call struct {
 	ownConnection *callConnection // for this call only; nil: none
 	buffer, batch []byte
 	streaming     streamState
+	flow          *flow           // nil: one call
 	request       *sessionRequest // of a session; nil: none
 	sessionStream *sessionStream  // of a session; nil: a call of the load
 	attempts      int
@@ -242,6 +244,14 @@ type sessionStream struct {
 	awaited  int // number of responses
 	ready    bool
 	requests list.List[call] // that wait for the stream
+}
+
+// flow is the state of a call of the load that is one call of each kind in turn. It is kept with the call.
+type flow struct {
+	kind     int            // of the call in flight
+	next     bool           // that call is not prepared yet
+	steps    []measure.Step // that have ended
+	backends map[string]uint64
 }
 
 // streamState is the state of a call with a stream.

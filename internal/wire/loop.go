@@ -60,18 +60,20 @@ func (c *core) prepare() (err error) {
 		return errors.New("wire: the timeout is longer than 1000 hours")
 	case c.call.Session != nil && (c.call.AppendMetadata != nil || c.call.Gzip):
 		return errors.New("wire: a session has neither metadata of each call nor compression")
-	case c.call.Mix != nil && (c.call.Session != nil || c.call.Stream != nil || c.call.HTTP != nil):
-		return errors.New("wire: a mix is of unary calls of gRPC")
+	case c.call.Mix != nil && (c.call.Session != nil || c.call.Stream != nil):
+		return errors.New("wire: a mix is of unary calls of gRPC, or of HTTP requests")
+	case c.call.AppendPath != nil && c.call.HTTP == nil:
+		return errors.New("wire: only HTTP requests have a path of their own")
 	case c.call.HTTP != nil && c.call.Gzip:
 		return errors.New("wire: only the messages of gRPC are compressed")
 	}
-	if c.request, c.requestHead, err = c.head(0, nil); err != nil {
+	if c.request, c.requestHead, err = c.head(0, "", nil, c.cfg.Timeout); err != nil {
 		return err
 	}
 	if mix := c.call.Mix; mix != nil {
-		c.requests = make([]*h2.Request, len(mix.Kinds))
+		c.requests, c.heads = make([]*h2.Request, len(mix.Kinds)), make([][]byte, len(mix.Kinds))
 		for kind := range mix.Kinds {
-			if c.requests[kind], _, err = c.head(kind, nil); err != nil {
+			if c.requests[kind], c.heads[kind], err = c.head(kind, "", nil, c.cfg.Timeout); err != nil {
 				return err
 			}
 		}
@@ -189,11 +191,15 @@ func (c *core) expire() {
 	}
 }
 
-// placeRetries sends the calls again that a connection gave back.
+// placeRetries sends the calls again that a connection gave back, and the next calls of flows.
 func (c *core) placeRetries() {
 	for n := c.retry.Len(); n > 0 && c.retry.Len() > 0; n-- {
 		call := c.retry.Front()
 		call.queued.Remove()
+		if call.flow != nil && call.flow.next {
+			c.placeNext(call)
+			continue
+		}
 		c.place(call)
 	}
 }

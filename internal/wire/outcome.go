@@ -19,6 +19,8 @@ func (c *core) streamEnded(call *call) {
 	var message []byte
 	var status h2.Status
 	switch {
+	case c.call.HTTP != nil && c.call.HTTP.Judge != nil && call.stream.Failed.Code == h2.OK && call.stream.Headers != nil:
+		message, status = call.stream.Body, c.call.HTTP.Judge(c.numberOf(call), call.stream.Headers, call.stream.Body)
 	case c.call.HTTP != nil:
 		message, status = call.stream.Body, c.call.HTTP.outcome(&call.stream)
 	case c.call.Stream != nil:
@@ -39,6 +41,9 @@ func (c *core) streamEnded(call *call) {
 	}
 	if status.Code == h2.OK && c.call.Check != nil && c.call.Stream == nil {
 		status = c.check(call, message, backend)
+	}
+	if status.Code == h2.OK && c.nextOfFlow(call, backend) {
+		return
 	}
 	c.endCall(call, backend, status)
 }
@@ -154,25 +159,37 @@ func (c *core) deadlineExceeded(call *call) h2.Status {
 	return h2.Status{Code: h2.DeadlineExceeded, Message: why}
 }
 
-// nameOf returns the name of call n; "": there is no mix.
+// nameOf returns the name of call n, or of the first call of flow n; "": there is no mix.
 func (c *core) nameOf(n uint64) string {
-	if c.call.Mix == nil {
+	switch mix := c.call.Mix; {
+	case mix == nil:
 		return ""
+	case mix.isFlow():
+		return mix.Kinds[0].Name
+	default:
+		return mix.Kinds[mix.KindOf(n)].Name
 	}
-	return c.call.Mix.Kinds[c.call.Mix.KindOf(n)].Name
 }
 
 // record records a call that has ended now: at the time of the read that brought its response.
 func (r *load) record(call *call, backend string, status h2.Status) {
 	done := r.core.now - r.start
-	ended := measure.Call{Due: call.due - r.start, Sent: call.sent - r.start, Waited: call.waited || call.waits, Done: done, Backend: backend, Code: measure.OK}
-	if call.waits && call.attempts == 0 {
+	ended := measure.Call{Due: call.due - r.start, Sent: call.sent - r.start, Waited: call.waited || call.waits && call.isFirst(), Done: done, Backend: backend, Code: measure.OK}
+	if call.waits && call.attempts == 0 && call.isFirst() {
 		ended.Sent = done // it was never sent
 	}
 	if status.Code != h2.OK {
 		ended.Code, ended.Message, ended.Backend = status.Name(), status.Message, ""
 	}
-	ended.Name = r.core.nameOf(call.number)
+	if call.flow == nil {
+		ended.Name = r.core.nameOf(call.number)
+	} else {
+		r.core.endOfFlow(call, backend, status)
+		ended.Steps, ended.Backends = call.flow.steps, call.flow.backends
+		if status.Code != h2.OK {
+			ended.Message = "step " + ended.Steps[len(ended.Steps)-1].Name + ": " + status.Message
+		}
+	}
 	r.recorder.Record(ended)
 	if onEnd := r.core.call.OnEnd; onEnd != nil {
 		onEnd(ended)

@@ -85,7 +85,7 @@ func (c *core) decode(call *call, message []byte) h2.Status {
 
 // check returns the status of a response that could be decoded.
 func (c *core) check(call *call, message []byte, backend string) h2.Status {
-	err := c.call.Check(call.number, message, backend)
+	err := c.call.Check(c.numberOf(call), message, backend)
 	if err == nil {
 		return h2.Status{}
 	}

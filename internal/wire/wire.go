@@ -118,23 +118,40 @@ type Call struct {
 	// Decode returns why a response message, or the body of an HTTP response, cannot be decoded. The call
 	// then fails with INVALID_RESPONSE. Nil: every response can be. It is called before Check.
 	Decode func(response []byte, contentType string) error
+	// AppendPath appends the path of HTTP request n, with its query, to dst; nil: that of HTTP. It costs as much as
+	// AppendMetadata.
+	AppendPath func(n uint64, worker int, dst []byte) ([]byte, error)
 	// Backend is the key, in lower case, of the trailer or header field with the backend's
 	// identity.
 	Backend string
 }
 
 // Mix makes the calls of a load calls of several kinds, each of which has its own method and metadata. All other
-// functions of a [Call] find out from a call's number of which kind it is. Calls are unary calls of gRPC.
+// functions of a [Call] find out from a call's number of which kind it is. Calls are unary calls of gRPC, or HTTP
+// requests.
 type Mix struct {
+	// KindOf returns the kind of call n. Nil: each call of the load is a flow, which makes a call of each kind in their
+	// order until one fails. The calls of flow n have the numbers n·k to n·k+k-1, for k kinds.
 	KindOf func(n uint64) int
 	Kinds  []Kind
 }
 
 // Kind is one kind of calls.
 type Kind struct {
-	Name     string // in what is recorded
-	Method   string
+	Name     string     // in what is recorded
+	Method   string     // of gRPC, or of HTTP
+	Path     string     // of an HTTP request, with the query
 	Metadata []h2.Field // in addition to that of the [Call]
+}
+
+func (m *Mix) isFlow() bool { return m != nil && m.KindOf == nil }
+
+// kindOf returns the kind of the call with a number.
+func (m *Mix) kindOf(number uint64) int {
+	if m.KindOf == nil {
+		return int(number % uint64(len(m.Kinds)))
+	}
+	return m.KindOf(number)
 }
 
 // CheckError is an error of a response that does not meet a condition of the user.
@@ -151,6 +168,8 @@ type HTTP struct {
 	Version int    // 1: HTTP/1.1 with connections kept alive; 2: HTTP/2
 	// ErrorStatus converts a response with a status of 400 or more; nil: the HTTP status itself.
 	ErrorStatus func(status int, body []byte) h2.Status
+	// Judge returns the status of call n from its response; nil: the two above and Check do.
+	Judge func(n uint64, head *h2.Headers, body []byte) h2.Status
 }
 
 // Session makes each call of a [Call] a request whose response arrives over a stream that outlives

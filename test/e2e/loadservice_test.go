@@ -98,7 +98,7 @@ func TestALoadOfAMixOfCalls(t *testing.T) {
 func TestALoadOfAFlowOfCalls(t *testing.T) {
 	t.Parallel()
 	file := stranger(t, "calls:\n", "calls:\n  again: {method: rpclab.v1.Greeter/SayHello, data: {name: \"{{.greeting}}\"}, from: {greeting: hello.message}}\n")
-	s := rpclab(t, "load", "--service", file, "--flow", "hello,again", "--engine", "grpc-go", "-c", "2", "-n", "100")
+	s := rpclab(t, "load", "--service", file, "--flow", "hello,again", "-c", "2", "-n", "100")
 	for _, want := range []string{"hello, then again at hello\n", "\n100 calls in "} {
 		if !strings.Contains(s.stdout, want) {
 			t.Errorf("the summary lacks %q:\n%s%s", want, s.stdout, s.stderr)
@@ -107,8 +107,9 @@ func TestALoadOfAFlowOfCalls(t *testing.T) {
 	if again := regexp.MustCompile(`(?m)^again +100 +0 `); !again.MatchString(s.stdout) {
 		t.Errorf("the summary lacks 100 calls of again:\n%s", s.stdout)
 	}
-	if wire := rpclab(t, "load", "--service", file, "--flow", "hello,again"); wire.code != 2 || !strings.Contains(wire.stderr, "grpc-go") {
-		t.Errorf("with the engine wire: exit code %d, want 2 and another engine\n%s", wire.code, wire.stderr)
+	reads := stranger(t, "calls:\n", "calls:\n  again: {method: rpclab.v1.Greeter/SayHello, data: {name: x}, from: {date: 'headers.hello[\"date\"]'}}\n")
+	if wire := rpclab(t, "load", "--service", reads, "--flow", "hello,again"); wire.code != 2 || !strings.Contains(wire.stderr, "the caller wire does not read headers and trailers, which from of a call does: set caller.kind to grpc-go") {
+		t.Errorf("headers with the engine wire: exit code %d, want 2 and another engine\n%s", wire.code, wire.stderr)
 	}
 }
 

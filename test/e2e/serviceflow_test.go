@@ -121,8 +121,11 @@ func TestAFlowReadsHeadersAndTrailers(t *testing.T) {
 		if err := os.WriteFile(file, []byte(strings.NewReplacer(changes...).Replace(string(text))), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		engine := "grpc-go" // HTTP requests have a caller of their own
-		d, _ := runLoad(t, "--service", file, "--flow", "log-in,get", "--engine", engine, "-c", "2", "-n", "20")
+		args := []string{"--service", file, "--flow", "log-in,get", "-c", "2", "-n", "20"}
+		if file == grpcFile {
+			args = append(args, "--engine", "grpc-go") // HTTP requests have a caller of their own
+		}
+		d, _ := runLoad(t, args...)
 		if a := d.Arms[0]; a.Calls != 20 || a.Failed() != 2 || a.ByName["get"].Answered != 18 {
 			t.Errorf("%d flows with errors %v %v; want 2 that the server refuses", a.Calls, a.Errors, a.Samples)
 		}
@@ -142,6 +145,22 @@ func TestAFlowSendsTheTokenOfItsLogin(t *testing.T) {
 		if !strings.HasPrefix(a.Samples[code], "step get: ") || len(a.Backends) != 1 {
 			t.Errorf("samples %v, backends %v; want that of the step get, and one backend", a.Samples, a.Backends)
 		}
+	}
+}
+
+// The engine makes the same flows.
+func TestALoadOfAFlowByTheEngine(t *testing.T) {
+	t.Parallel()
+	grpcFile, httpFile := tokenServices(t)
+	for file, code := range map[string]string{grpcFile: "PERMISSION_DENIED", httpFile: "HTTP_403"} {
+		d, _ := runLoad(t, "--service", file, "--flow", "log-in,get", "--engine", "wire", "-c", "2", "-n", "20")
+		a := d.Arms[0]
+		if kind := a.Config["caller"].(map[string]any)["kind"]; kind != "wire" || a.Calls != 20 || a.Errors[code] != 2 || a.ByName["get"].Answered != 18 {
+			t.Errorf("the caller %v: %d flows with errors %v %v; want wire and 2 of %s", kind, a.Calls, a.Errors, a.Samples, code)
+		}
+	}
+	if s := rpclab(t, "load", "--service", httpFile, "--call", "log-in", "--engine", "grpc-go"); s.code != 2 || !strings.Contains(s.stderr, "call log-in of the service over-http is REST, but the caller grpc-go speaks gRPC: set caller.kind to wire, http") {
+		t.Errorf("HTTP requests by grpc-go: exit code %d\n%s", s.code, s.stderr)
 	}
 }
 

@@ -58,6 +58,9 @@ func TestWrongRequestsExitWithCode2(t *testing.T) {
 		{"service-config", func() []string {
 			return []string{"run", edit("two: {", `two: {caller: {service_config: {"loadBalancingConfig": [{"fastest_first": {}}]}}, `)}
 		}},
+		{"keepalive", func() []string {
+			return []string{"run", edit("two: {", "two: {caller: {kind: wire, keepalive: {time: 10s}}, ")}
+		}},
 		{"duplicate-arm", func() []string { return []string{"run", edit("  two:", "  one:")} }},
 		{"search", func() []string {
 			return []string{"run", edit("burst: 10", "search: {slo: p98 < 5ms, from: 100, to: 10, duration: 1s, precision: 2%}")}

@@ -29,16 +29,17 @@ type Caller struct {
 
 // jobLine is the first line of JSON that the program reads.
 type jobLine struct {
-	Kind          string        `json:"kind"`
-	Target        string        `json:"target"`
-	ServiceConfig string        `json:"service_config,omitempty"`
-	Method        string        `json:"method"`
-	Path          string        `json:"path"`
-	Workload      workloadSpec  `json:"workload"`
-	Channel       string        `json:"channel"`
-	Timeout       time.Duration `json:"timeout_ns"`
-	Stream        string        `json:"stream,omitempty"`
-	Compress      bool          `json:"compress,omitempty"`
+	Kind          string            `json:"kind"`
+	Target        string            `json:"target"`
+	ServiceConfig string            `json:"service_config,omitempty"`
+	Method        string            `json:"method"`
+	Path          string            `json:"path"`
+	Workload      workloadSpec      `json:"workload"`
+	Channel       string            `json:"channel"`
+	Timeout       time.Duration     `json:"timeout_ns"`
+	Stream        string            `json:"stream,omitempty"`
+	Compress      bool              `json:"compress,omitempty"`
+	Keepalive     *caller.Keepalive `json:"keepalive,omitempty"`
 }
 
 // workloadSpec is the workload in the form of the contract.
@@ -121,7 +122,7 @@ func (c Caller) Open(job caller.Job, target caller.Target) (caller.Session, erro
 	}
 	err = opened.requests.Encode(jobLine{
 		Kind: c.Kind, Target: address, ServiceConfig: target.ServiceConfig, Method: method, Path: calls.Path,
-		Workload: spec, Channel: job.Channels.Mode, Timeout: job.Timeout, Stream: stream, Compress: job.Compress,
+		Workload: spec, Channel: job.Channels.Mode, Timeout: job.Timeout, Stream: stream, Compress: job.Compress, Keepalive: job.Keepalive,
 	})
 	if err == nil {
 		err = opened.awaitReady()

@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding/gzip"
+	"google.golang.org/grpc/keepalive"
 
 	"rpclab/internal/caller"
 	"rpclab/internal/caller/calculator"
@@ -24,9 +25,7 @@ func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error)
 	if err != nil {
 		return nil, err
 	}
-	if job.Compress {
-		opened.options = append(opened.options, grpc.WithDefaultCallOptions(grpc.UseCompressor(gzip.Name)))
-	}
+	opened.options = append(opened.options, jobOptions(job)...)
 	channels := 0
 	if job.Channels.Mode != caller.PerUser {
 		if channels, err = job.Channels.Count(); err != nil {
@@ -49,6 +48,17 @@ func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error)
 		return &streamSession{session: opened}, nil
 	}
 	return opened, nil
+}
+
+// jobOptions returns the options of channels that do not depend on the route.
+func jobOptions(job caller.Job) (options []grpc.DialOption) {
+	if job.Compress {
+		options = append(options, grpc.WithDefaultCallOptions(grpc.UseCompressor(gzip.Name)))
+	}
+	if k := job.Keepalive; k != nil {
+		options = append(options, grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: k.Time, Timeout: k.Timeout, PermitWithoutStream: k.WithoutCalls}))
+	}
+	return options
 }
 
 // newSession returns a session without channels.
@@ -87,9 +97,7 @@ func OpenCalculator(job caller.Job, target caller.Target) (*CalculatorSession, e
 		return nil, err
 	}
 	options := append(DialOptions(target), grpc.WithTransportCredentials(secured))
-	if job.Compress {
-		options = append(options, grpc.WithDefaultCallOptions(grpc.UseCompressor(gzip.Name)))
-	}
+	options = append(options, jobOptions(job)...)
 	opened := &CalculatorSession{Client: client, timeout: job.Timeout, late: job.Late, ahead: config.Ahead}
 	for range count {
 		channel, err := grpc.NewClient(target.URI, options...)

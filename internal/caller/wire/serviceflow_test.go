@@ -108,11 +108,19 @@ func TestCallersFollowAFlow(t *testing.T) {
 		address     string
 		code, start string
 	}{
-		"grpc-go": {grpcgo.Caller{}, overGRPC, grpcAddress, "PERMISSION_DENIED", "step get: rpc error: code = PermissionDenied desc = go away"},
-		"http":    {nethttp.Caller{}, overHTTP, httpAddress, "HTTP_403", "step get: HTTP 403: "},
+		"grpc-go":             {grpcgo.Caller{}, overGRPC, grpcAddress, "PERMISSION_DENIED", "step get: rpc error: code = PermissionDenied desc = go away"},
+		"http":                {nethttp.Caller{}, overHTTP, httpAddress, "HTTP_403", "step get: HTTP 403: "},
+		"wire":                {wire.Caller{}, overGRPC, grpcAddress, "PERMISSION_DENIED", "step get: go away"},
+		"wire over HTTP":      {wire.Caller{}, overHTTP, httpAddress, "HTTP_403", "step get: HTTP 403: "},
+		"wire, per-call":      {wire.Caller{}, overGRPC, grpcAddress, "PERMISSION_DENIED", "step get: go away"},
+		"wire, HTTP per-call": {wire.Caller{}, overHTTP, httpAddress, "HTTP_403", "step get: HTTP 403: "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			job := caller.Job{Channels: caller.Channels{Mode: caller.Shared}, Timeout: 10 * time.Second, Calls: c.calls, Flow: true}
+			channels := caller.Channels{Mode: caller.Shared}
+			if strings.HasSuffix(name, caller.PerCall) {
+				channels.Mode = caller.PerCall
+			}
+			job := caller.Job{Channels: channels, Timeout: 10 * time.Second, Calls: c.calls, Flow: true}
 			session := callertest.Open(t, c.library, job, caller.Target{URI: "passthrough:///" + c.address, Close: func() {}})
 			m := callertest.Load(t, session, pace.Closed{Users: 3, Calls: 20, Duration: time.Minute})
 			got := fmt.Sprint(m.Calls, m.Errors, m.ByName["login"].Calls, m.ByName["login"].Errors, m.ByName["get"].Calls, m.ByName["get"].Errors)
@@ -144,16 +152,46 @@ func (s slowLogin) SayHello(ctx context.Context, r *rpclabv1.HelloRequest) (*rpc
 
 // TestTheTimeoutIsOfTheWholeFlow: both steps have the same deadline.
 func TestTheTimeoutIsOfTheWholeFlow(t *testing.T) {
-	s := slowLogin{delay: time.Second, deadlines: make(chan time.Time, 2)}
-	address := serve(t, s)
-	calls, _ := flowOf("login.message")
-	job := caller.Job{Channels: caller.Channels{Mode: caller.Shared}, Timeout: time.Minute, Calls: calls, Flow: true}
-	session := callertest.Open(t, grpcgo.Caller{}, job, caller.Target{URI: "passthrough:///" + address, Close: func() {}})
-	if m := callertest.Load(t, session, pace.Closed{Users: 1, Calls: 1, Duration: time.Minute}); len(m.Errors) > 0 {
-		t.Fatalf("%v", m.Samples)
+	for name, library := range map[string]caller.Caller{"grpc-go": grpcgo.Caller{}, "wire": wire.Caller{}} {
+		s := slowLogin{delay: time.Second, deadlines: make(chan time.Time, 2)}
+		address := serve(t, s)
+		calls, _ := flowOf("login.message")
+		job := caller.Job{Channels: caller.Channels{Mode: caller.Shared}, Timeout: time.Minute, Calls: calls, Flow: true}
+		session := callertest.Open(t, library, job, caller.Target{URI: "passthrough:///" + address, Close: func() {}})
+		if m := callertest.Load(t, session, pace.Closed{Users: 1, Calls: 1, Duration: time.Minute}); len(m.Errors) > 0 {
+			t.Fatalf("%s: %v", name, m.Samples)
+		}
+		if first, second := <-s.deadlines, <-s.deadlines; second.Sub(first) >= s.delay {
+			t.Errorf("%s: the deadline of the second step is %v after that of the first", name, second.Sub(first))
+		}
 	}
-	if first, second := <-s.deadlines, <-s.deadlines; second.Sub(first) >= s.delay {
-		t.Errorf("the deadline of the second step is %v after that of the first", second.Sub(first))
+}
+
+// TestFlowsOfTheEngine: flows that run out of time, that take a value which is not there, and that are due in an open
+// loop are counted as those of other callers.
+func TestFlowsOfTheEngine(t *testing.T) {
+	grpcAddress, httpAddress := openDoor(t)
+	open := func(calls []service.Spec, address string, timeout time.Duration) caller.Session {
+		job := caller.Job{Channels: caller.Channels{Mode: caller.Shared}, Timeout: timeout, Calls: calls, Flow: true}
+		return callertest.Open(t, wire.Caller{}, job, caller.Target{URI: "passthrough:///" + address, Close: func() {}})
+	}
+	calls, overHTTP := flowOf("login.message")
+	session := open(calls, grpcAddress, time.Minute)
+	for range 2 { // the numbers of flows begin again
+		m := callertest.Load(t, session, pace.Rate{PerSecond: 500, Duration: 100 * time.Millisecond, Max: 1000})
+		if m.Calls != 50 || m.ByName["get"].Calls != 50 || len(m.Errors) != 1 || m.Errors["PERMISSION_DENIED"] != 5 {
+			t.Errorf("open loop: %d flows, errors %v %v; want 50, of which 5 are refused", m.Calls, m.Errors, m.Samples)
+		}
+	}
+	m := callertest.Load(t, open(overHTTP, httpAddress, time.Minute), pace.Sequence(3))
+	if want := "step get: create the metadata: from.token of call get: no such key: message"; m.Errors["INTERNAL"] != 3 || m.Samples["INTERNAL"] != want {
+		t.Errorf("a value that is not there: errors %v %v, want 3 and %s", m.Errors, m.Samples, want)
+	}
+	slow := slowLogin{delay: 200 * time.Millisecond, deadlines: make(chan time.Time, 20)}
+	calls, _ = flowOf("login.message")
+	m = callertest.Load(t, open(calls, serve(t, slow), 100*time.Millisecond), pace.Burst{Calls: 5})
+	if login := m.ByName["login"]; m.Errors["DEADLINE_EXCEEDED"] != 5 || login.Errors["DEADLINE_EXCEEDED"] != 5 || m.ByName["get"].Calls != 0 {
+		t.Errorf("a slow server: errors %v, by name %+v; want 5 flows that end at login", m.Errors, m.ByName)
 	}
 }
 
@@ -166,7 +204,7 @@ func TestWrongFlowsAreRefusedBeforeTheFirstCall(t *testing.T) {
 	}{
 		"no field":  {grpcgo.Caller{}, "login.token", "from.token of call get: \"login.token\": column 6: undefined field 'token'; the answers before get in the flow are login"},
 		"no answer": {grpcgo.Caller{}, "get.message", "undeclared reference to 'get'"},
-		"wire":      {wire.Caller{}, "login.message", "the caller wire does not read responses, which a flow needs: set caller.kind to grpc-go"},
+		"wire":      {wire.Caller{}, "login.token", "undefined field 'token'"},
 	} {
 		calls, _ := flowOf(c.from)
 		job := caller.Job{Channels: caller.Channels{Mode: caller.Shared}, Timeout: 10 * time.Second, Calls: calls, Flow: true}

@@ -61,9 +61,10 @@ func TestCallersMakeAMixOfCalls(t *testing.T) {
 		calls   []service.Spec
 		address string
 	}{
-		"grpc-go": {grpcgo.Caller{}, []service.Spec{hello, healthy}, overGRPC},
-		"wire":    {wire.Caller{}, []service.Spec{hello, healthy}, overGRPC},
-		"http":    {nethttp.Caller{}, []service.Spec{get, head}, strings.TrimPrefix(overHTTP.URL, "http://")},
+		"grpc-go":        {grpcgo.Caller{}, []service.Spec{hello, healthy}, overGRPC},
+		"wire":           {wire.Caller{}, []service.Spec{hello, healthy}, overGRPC},
+		"http":           {nethttp.Caller{}, []service.Spec{get, head}, strings.TrimPrefix(overHTTP.URL, "http://")},
+		"wire over HTTP": {wire.Caller{}, []service.Spec{get, head}, strings.TrimPrefix(overHTTP.URL, "http://")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			job := caller.Job{Channels: caller.Channels{Mode: caller.Shared}, Timeout: 10 * time.Second, Calls: c.calls}

@@ -63,15 +63,12 @@ func prepare(job caller.Job, target caller.Target) (call engine.Call, config eng
 	if config, err = channelsOf(job); err != nil {
 		return call, config, nil, err
 	}
-	if job.Flow {
-		return call, config, nil, errors.New("the caller wire does not read responses, which a flow needs: set caller.kind to grpc-go")
-	}
 	if len(job.Calls) > 0 {
 		config.AddressIsBackend = job.Calls[0].Identity.IsAddress()
 		if config.TLS, err = job.Calls[0].TLSConfig(); err != nil {
 			return call, config, nil, err
 		}
-		call, startLoad, err = serviceCalls(job.Calls, target)
+		call, startLoad, err = serviceCalls(job, target)
 		return call, config, startLoad, err
 	}
 	if job.Calculator != nil {
@@ -116,7 +113,8 @@ func channelsOf(job caller.Job) (config engine.Config, err error) {
 		return config, err
 	}
 	config.ConnectionPerCall = config.Channels == 0 && !config.ChannelPerUser
-	if job.REST && job.Channels.Mode != caller.Pool {
+	rest := job.REST || len(job.Calls) > 0 && job.Calls[0].HTTP != ""
+	if rest && job.Channels.Mode != caller.Pool {
 		config.Channels, config.OnDemand = maxSharedConnections, true
 	}
 	return config, nil

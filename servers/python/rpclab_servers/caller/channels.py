@@ -40,6 +40,15 @@ class Calls:
         options: list[tuple[str, str | int]] = [("grpc.enable_http_proxy", 0)]
         if self.job.service_config:
             options.append(("grpc.service_config", self.job.service_config))
+        if keepalive := self.job.keepalive:
+            options += [
+                ("grpc.keepalive_time_ms", keepalive.time_ns // 1_000_000),
+                ("grpc.keepalive_timeout_ms", keepalive.timeout_ns // 1_000_000),
+                # gRPC 1.85 waits for a PING's response as long as this, whatever keepalive_timeout says.
+                ("grpc.http2.ping_timeout_ms", keepalive.timeout_ns // 1_000_000),
+                ("grpc.keepalive_permit_without_calls", int(keepalive.without_calls)),
+                ("grpc.http2.max_pings_without_data", 0),  # no limit, as in other languages
+            ]
         if self.job.channel == "per-call":
             # Otherwise channels of a process share connections.
             options.append(("grpc.use_local_subchannel_pool", 1))

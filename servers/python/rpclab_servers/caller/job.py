@@ -48,6 +48,14 @@ class Workload(Message):
             raise ValueError("exactly one of greet, fibonacci, increase and orders must be set")
 
 
+class Keepalive(Message):
+    """PINGs of a gRPC client."""
+
+    time_ns: Annotated[int, Meta(gt=0)]
+    timeout_ns: Annotated[int, Meta(gt=0)]
+    without_calls: bool = False
+
+
 class Job(Message):
     kind: str
     workload: Workload
@@ -59,6 +67,7 @@ class Job(Message):
     stream: Literal["", "ping-pong", "pipelined"] = ""
     timeout_ns: Annotated[int, Meta(gt=0)] = 30_000_000_000
     compress: bool = False
+    keepalive: Keepalive | None = None
 
     @property
     def timeout(self) -> float:

@@ -19,8 +19,8 @@ class Session:
     def __init__(self, job: Job, output: Output):
         if not job.target.startswith("http://") or not job.path.startswith("/"):
             raise Impossible(f"the kind {job.kind} needs a target http://HOST:PORT and a path")
-        if job.stream or job.compress or job.service_config:
-            raise Impossible("only gRPC kinds support stream, compress and service_config")
+        if job.stream or job.compress or job.service_config or job.keepalive:
+            raise Impossible("only gRPC kinds support stream, compress, service_config and keepalive")
         self.job, self.url = job, job.target.rstrip("/") + job.path
         self.spec = spec(job)
         self.fields = operator.itemgetter(*self.spec.response)
