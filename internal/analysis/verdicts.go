@@ -1,10 +1,8 @@
 package analysis
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"slices"
 
 	"rpclab/internal/experiment"
 	"rpclab/internal/result"
@@ -33,15 +31,15 @@ func verdicts(d result.Document) []result.Verdict {
 	}
 	var all []result.Verdict
 	for _, p := range pairs {
-		around := p.others(inCell[p.a.Key().Cell])
+		inCell := inCell[p.a.Key().Cell]
 		for _, m := range headline {
 			if m.compared(p.a, p.b) {
-				all = append(all, verdictOn(d, m, p, around, tests[p.family()]))
+				all = append(all, verdictOn(d, m, p, inCell, tests[p.family()]))
 			}
 		}
 		for _, m := range others {
 			if m.compared(p.a, p.b) {
-				all = append(all, verdictOn(d, m, p, around, members[p.family()]))
+				all = append(all, verdictOn(d, m, p, inCell, members[p.family()]))
 			}
 		}
 	}
@@ -102,17 +100,16 @@ func testInOrder(all []result.Verdict) {
 // settled says that a verdict is decided, or that no number of rounds can decide it.
 func settled(v result.Verdict) bool { return v.Unfit || v.Decision != string(verdict.Undecided) }
 
-// verdictOn compares two arms on one metric. others are arms of the same cell. tests is how many verdicts share
+// verdictOn compares two arms on one metric. inCell are the arms of their cell. tests is how many verdicts share
 // the 5 % error.
-func verdictOn(d result.Document, m metric, p comparison, others []result.Arm, tests int) result.Verdict {
+func verdictOn(d result.Document, m metric, p comparison, inCell []result.Arm, tests int) result.Verdict {
 	o := verdict.Options{
 		Family: tests, Share: verdict.ErrorShare(d.Looks, min(lastRound(p.a), lastRound(p.b))), Margin: d.Margin,
 		Seed: experiment.Seed(d.Seed, "verdict"), LowerIsBetter: !m.higher,
 	}
-	pair, others, cycles := inGroups(m, []result.Arm{p.a, p.b}, others, 1)
-	p.a, p.b = pair[0], pair[1]
+	p, repeats, others, cycles := p.inGroups(d, m, inCell)
 	value := m.between(p.a, p.b)
-	values := paired(p.a, p.b, value)
+	values := averaged(paired(p.a, p.b, value), p, repeats, value)
 	o.Consecutive = cycles > 0
 	for _, arm := range others {
 		o.Others = append(o.Others, alongside(p.a, p.b, arm, value))
@@ -128,6 +125,9 @@ func verdictOn(d result.Document, m metric, p comparison, others []result.Arm, t
 		Ratio: v.Ratio, CI: v.CI, Level: v.Level, Decision: string(v.Decision), Rounds: v.Rounds, Cycles: cycles,
 		Bound: m.bound(p.a, p.b), PRanks: ranks(values),
 		Unfit: v.Ratio == 0 && len(values) > 0, // a value is missing
+	}
+	for _, arm := range repeats {
+		r.Repeats = append(r.Repeats, arm.Name)
 	}
 	if m.headline {
 		r.Power = powerOf(v.Precision(o))
@@ -151,23 +151,6 @@ func verdictOn(d result.Document, m metric, p comparison, others []result.Arm, t
 	}
 	r.Reason, r.Cause = why.text, why.fields()
 	return r
-}
-
-// maxOthers is the largest number of other arms that show the noise of a pair. More arms add little, and the
-// time for all pairs would grow with the square of the arms.
-const maxOthers = 10
-
-// others returns arms of the pair's cell that are not of the pair.
-func (p comparison) others(inCell []result.Arm) (others []result.Arm) {
-	for _, arm := range inCell {
-		if len(others) == maxOthers {
-			break
-		}
-		if arm.Name != p.a.Name && arm.Name != p.b.Name {
-			others = append(others, arm)
-		}
-	}
-	return others
 }
 
 // noDoubts returns no doubts, for trials that are compared by their order: a trial that differs from the others
@@ -206,93 +189,6 @@ func ranks(pairs []verdict.Pair) float64 {
 		return 0
 	}
 	return verdict.RankSum(a, b)
-}
-
-type comparison struct {
-	a, b result.Arm
-	kind result.VerdictKind
-}
-
-func comparisons(d result.Document) []comparison {
-	var all []comparison
-	controlled, reference := map[string][]string{}, map[string]bool{}
-	for _, c := range d.Confounds {
-		controlled[c.Published] = append(controlled[c.Published], c.Controlled)
-	}
-	place := make(map[result.ArmKey]int, len(d.Arms))
-	for i, a := range d.Arms {
-		place[a.Key()] = i
-		reference[a.Against] = true
-	}
-	for _, a := range d.Arms {
-		var others []int
-		for _, name := range append([]string{a.Control, a.Against, d.Baseline}, controlled[a.Name]...) {
-			if i, known := place[result.ArmKey{Name: name, Cell: a.Key().Cell}]; known && name != a.Name {
-				others = append(others, i)
-			}
-		}
-		slices.Sort(others)
-		for _, i := range slices.Compact(others) {
-			b := d.Arms[i]
-			switch {
-			case a.Control == b.Name:
-				all = append(all, comparison{a, b, "control"})
-			case a.Control == "" && a.Against == b.Name && b.Name != d.Baseline:
-				all = append(all, comparison{a, b, "against"})
-			case a.Control == "" && cmp.Or(a.Against, d.Baseline) == b.Name && (a.Against != "" || !reference[a.Name]): // a reference is compared with no other arm
-				all = append(all, comparison{a, b, "baseline"})
-			case slices.Contains(controlled[a.Name], b.Name):
-				all = append(all, comparison{a, b, "confound"})
-			}
-		}
-	}
-	return all
-}
-
-// paired returns the values of both arms in each round that has both. The value of a failed trial is NaN, so
-// that the comparison reports it and does not leave it out.
-func paired(a, b result.Arm, of func(result.Trial) float64) []verdict.Pair {
-	as, bs := byRound(a, of), byRound(b, of)
-	var pairs []verdict.Pair
-	for _, t := range a.Trials {
-		// A round that the run did not finish is not a pair.
-		if _, both := bs[turnOf(t)]; both {
-			pairs = append(pairs, verdict.Pair{A: as[turnOf(t)], B: bs[turnOf(t)]})
-		}
-	}
-	return pairs
-}
-
-// alongside returns the values of a third arm in the rounds of a pair; NaN: it has no value.
-func alongside(a, b, third result.Arm, of func(result.Trial) float64) (values []float64) {
-	bs, thirds := byRound(b, of), byRound(third, of)
-	for _, t := range a.Trials {
-		if _, both := bs[turnOf(t)]; both {
-			value, has := thirds[turnOf(t)]
-			if !has {
-				value = math.NaN()
-			}
-			values = append(values, value)
-		}
-	}
-	return values
-}
-
-// turn is a round of a group of arms.
-type turn struct{ round, group int }
-
-func turnOf(t result.Trial) turn { return turn{t.Round, t.Group} }
-
-// byRound returns the values of an arm by round and group; NaN: the trial failed.
-func byRound(arm result.Arm, of func(result.Trial) float64) map[turn]float64 {
-	values := map[turn]float64{}
-	for _, t := range arm.Trials {
-		values[turnOf(t)] = math.NaN()
-		if t.Failed == "" {
-			values[turnOf(t)] = of(t)
-		}
-	}
-	return values
 }
 
 // doubtControls makes a metric undecided in every cell in which a control differs from the arm that it repeats:

@@ -12,8 +12,10 @@ type Verdict struct {
 	Decision string     `json:"decision" enum:"better,worse,equivalent,undecided"` // a against b
 	Rounds   int        `json:"rounds"`                                            // number of pairs
 	// Cycles is how many cycles of blocks each pair merges; 0: each pair is of two whole trials.
-	Cycles int    `json:"cycles,omitempty"`
-	Reason string `json:"reason,omitempty"` // of undecided
+	Cycles int `json:"cycles,omitempty"`
+	// Repeats are controls that repeat B. The value of B in each pair is the geometric mean of its own and theirs.
+	Repeats []string `json:"repeats,omitempty"`
+	Reason  string   `json:"reason,omitempty"` // of undecided
 	// Cause is Reason as fields; nil: the decision is not undecided, or the document is older.
 	Cause *Cause `json:"cause,omitempty"`
 	// Bound says that Ratio and CI are only a lower or an upper bound of the true ratio, because A, or B, has a

@@ -34,7 +34,30 @@ func (d dependence) density(cos float64) float64 {
 
 // ownCycles is the number of consecutive values from which on other arms no longer influence how probable a
 // dependence is.
-const ownCycles = 40
+const ownCycles = 80
+
+// fewCycles is the number of consecutive values from which on every dependence is equally probable beforehand.
+const fewCycles = 40
+
+// beforehand returns how probable each dependence is before n values are known. A few values only tell independence
+// from a strong dependence, and the mixture of these two covers what lies between. So with few values the
+// probability moves to them: the interval of independent values becomes narrower, and that of dependent values keeps
+// its level (docs/decisions/0032-cycles.md).
+func beforehand(n int) []float64 {
+	even := min(1, square(float64(n)/fewCycles))
+	strong := max(0, 0.45-float64(n)/100)
+	all := make([]float64, len(dependences))
+	for i, d := range dependences {
+		all[i] = even / float64(len(dependences))
+		switch {
+		case d.correlation == 0: // four dependences
+			all[i] += (1 - even) * (1 - strong) / 4
+		case d.correlation >= 0.7 && (d.share == 0.75 || d.share == 0.5): // six
+			all[i] += (1 - even) * strong / 6
+		}
+	}
+	return all
+}
 
 // caution returns the logarithm of the weight of a dependence before n values are known: the wider its interval, the
 // larger. Many values exclude all but a few dependences. Without caution those with narrow intervals win too often
@@ -45,20 +68,22 @@ func (d dependence) caution(n int) float64 {
 
 // dependent returns the uncertainty of the mean of consecutive values. Each dependence implies a standard
 // error. Its weight is how well it explains the values, times how probable it was before. That probability
-// mixes what the contrasts of other arms show with equal probabilities, because this pair may differ from the
+// mixes what the contrasts of other arms show with that of [beforehand], because this pair may differ from the
 // other arms, and includes caution. A few values change the weights little, so their interval is wide.
 func dependent(values []float64, contrasts [][]float64) uncertainty {
 	n := float64(len(values))
-	before := make([]float64, len(dependences))
+	shown := make([]float64, len(dependences))
 	for _, c := range contrasts {
 		evidence, _ := explained(transform(c), 1, len(c))
 		for i, e := range evidence {
-			before[i] += e
+			shown[i] += e
 		}
 	}
-	own := min(1, n/ownCycles)
-	for i, p := range normalized(before) {
-		before[i] = math.Log(own/float64(len(before))+(1-own)*p) + dependences[i].caution(len(values))
+	arms := float64(len(contrasts)) // one shows the dependence of the others half as well as many
+	own := 1 - max(0, 1-n/ownCycles)*arms/(arms+1)
+	before := beforehand(len(values))
+	for i, p := range normalized(shown) {
+		before[i] = math.Log(own*before[i]+(1-own)*p) + dependences[i].caution(len(values))
 	}
 	evidence, variances := explained(transform(values), 1, len(values))
 	for i := range evidence {

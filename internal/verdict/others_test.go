@@ -156,3 +156,35 @@ func TestCoverageOfSharedDependence(t *testing.T) {
 	}
 	testkit.Table(t, page, "dependence", rows)
 }
+
+// TestOtherArmsNarrowTheInterval checks the price of what neighbours might share, in a quick run of seven arms that
+// share nothing.
+func TestOtherArmsNarrowTheInterval(t *testing.T) {
+	alike := unlike("alike", armNoise{share: 0.03}, armNoise{}, noArm)
+	r := rand.New(rand.NewPCG(68, 68))
+	width := 0.0
+	for range 100 {
+		_, wide := missesAny(alike.values(7, 22, r), Options{Consecutive: true}, true)
+		width += wide / 100
+	}
+	if width < 1 || width > 1.75 {
+		t.Errorf("the interval is %.2f times as wide as Student's, want at most 1.75", width)
+	}
+}
+
+// TestExpectedDependences checks that the probabilities before any value is known sum to 1, and that the extremes have
+// most of it only if there are few values.
+func TestExpectedDependences(t *testing.T) {
+	for n, want := range map[int]float64{4: 0.57, 20: 0.6, 40: 0.1, 400: 0.1} {
+		total, none := 0.0, 0.0
+		for i, p := range beforehand(n) {
+			total += p
+			if dependences[i].correlation == 0 {
+				none += p
+			}
+		}
+		if math.Abs(total-1) > 1e-9 || math.Abs(none-want) > 0.05 {
+			t.Errorf("%d values: probabilities sum to %.3f, and independence has %.2f, want 1 and %.2f", n, total, none, want)
+		}
+	}
+}

@@ -62,13 +62,7 @@ func (s *Server) planOf(r *http.Request) (plan lab.Plan, said string, err error)
 	if want.Seed != nil {
 		o.Seed = *want.Seed
 	}
-	expanded, err := experiment.Expand(e.File, e.Doc, o, lab.Vocabulary())
-	if err == nil {
-		plan, err = lab.Resolve(expanded)
-	}
-	if err == nil {
-		err = errors.Join(plan.CheckCluster("local"), checkLimits(plan.Plan))
-	}
+	plan, err = planUntilDecided(e, &o)
 	if err != nil {
 		return plan, "", problem{http.StatusBadRequest, err.Error()}
 	}
@@ -76,6 +70,42 @@ func (s *Server) planOf(r *http.Request) (plan lab.Plan, said string, err error)
 		return plan, loadCommand(want, service.File, o.Seed), nil
 	}
 	return plan, o.Command(e.RunName), nil
+}
+
+// planUntilDecided returns the plan of an experiment. As with `rpclab run`, a run ends when its verdicts are decided,
+// unless the number of rounds is fixed or too small for a verdict. A run whose most rounds exceed the limits
+// of a page has the rounds of its experiment.
+func planUntilDecided(e Experiment, o *experiment.Options) (plan lab.Plan, err error) {
+	if o.Rounds > 0 || o.Quick || e.Name == OneLoad {
+		return checkedPlan(e, *o)
+	}
+	read, err := experiment.Read(e.File, e.Doc, lab.Vocabulary())
+	if err != nil {
+		return plan, err
+	}
+	if read.Rounds >= experiment.FewestRounds(read.Design) {
+		o.UntilDecided = true
+		if 2*read.Rounds > maxRounds {
+			o.MaxRounds = max(read.Rounds, maxRounds)
+		}
+		if plan, err = checkedPlan(e, *o); err == nil {
+			return plan, nil
+		}
+		o.UntilDecided, o.MaxRounds, o.Rounds = false, 0, read.Rounds
+	}
+	return checkedPlan(e, *o)
+}
+
+// checkedPlan returns the plan of an experiment if this machine and the limits of a page permit it.
+func checkedPlan(e Experiment, o experiment.Options) (plan lab.Plan, err error) {
+	expanded, err := experiment.Expand(e.File, e.Doc, o, lab.Vocabulary())
+	if err != nil {
+		return plan, err
+	}
+	if plan, err = lab.Resolve(expanded); err != nil {
+		return plan, err
+	}
+	return plan, errors.Join(plan.CheckCluster("local"), checkLimits(plan.Plan))
 }
 
 // offered returns the experiment that a request names.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -59,6 +60,36 @@ func TestRunsThatTakeTooLongAreNotStartedFromThePage(t *testing.T) {
 		}
 		if err := checkLimits(plan); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("checkLimits returned %v, want %q", err, want)
+		}
+	}
+}
+
+// A page starts the same run as `rpclab run` without flags.
+func TestARunOfThePageEndsWhenItIsDecided(t *testing.T) {
+	doc := func(rounds int, duration string) string {
+		return fmt.Sprintf("experiment: two\nquestion: Which?\ndefaults: {workload: {greet: {delay: 1ms}}, load: {open: {rate: 1, duration: %s}}}\n"+
+			"arms: {one: {route: clusterip}, two: {route: endpointslice}}\nrounds: %d\n", duration, rounds)
+	}
+	for _, c := range []struct {
+		name    string
+		doc     string
+		o       experiment.Options
+		looks   []int
+		command string
+	}{
+		{"as the experiment says", doc(5, "1s"), experiment.Options{}, []int{5, 10}, "rpclab run two.yaml --until decided"},
+		{"more rounds than a page allows", doc(20, "1s"), experiment.Options{}, []int{20, 30}, "rpclab run two.yaml --until decided --max-rounds 30"},
+		{"fixed rounds", doc(5, "1s"), experiment.Options{Rounds: 6}, nil, "rpclab run two.yaml --rounds 6"},
+		{"quick", doc(5, "1s"), experiment.Options{Quick: true}, nil, "rpclab run two.yaml --quick"},
+		{"too few rounds for a verdict", doc(3, "1s"), experiment.Options{}, nil, "rpclab run two.yaml"},
+		{"twice the rounds take too long", doc(5, "10m"), experiment.Options{}, nil, "rpclab run two.yaml --rounds 5"},
+	} {
+		plan, err := planUntilDecided(Experiment{Name: "two", RunName: "two.yaml", File: "two.yaml", Doc: []byte(c.doc)}, &c.o)
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		if command, _, _ := strings.Cut(c.o.Command("two.yaml"), " --seed"); !slices.Equal(plan.Looks, c.looks) || command != c.command {
+			t.Errorf("%s: looks after %v rounds, %q; want %v, %q", c.name, plan.Looks, command, c.looks, c.command)
 		}
 	}
 }

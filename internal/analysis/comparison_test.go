@@ -1,0 +1,68 @@
+package analysis
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"rpclab/internal/result"
+)
+
+// repeatedRun is a run in turns of an arm, the baseline and a control that repeats it. Baseline and control differ
+// in every cycle, in opposite directions, so that their mean has no noise.
+func repeatedRun(t *testing.T) result.Document {
+	t.Helper()
+	latencies := map[string][]float64{"slow": nil, "base": nil, "again": nil}
+	for i := range 12 {
+		noise := math.Pow(1.1, []float64{1, -1, -1, 1}[i%4])
+		latencies["slow"] = append(latencies["slow"], 20)
+		latencies["base"], latencies["again"] = append(latencies["base"], 16*noise), append(latencies["again"], 16/noise)
+	}
+	d := result.Document{Baseline: "base", Design: "interleaved", Rounds: 1, Headline: []string{"latency_p50"}}
+	for _, name := range []string{"slow", "base", "again"} {
+		arm := result.Arm{Name: name, Trials: []result.Trial{inBlocks(t, 1, 1, 300, latencies[name]...)}}
+		if name == "again" {
+			arm.Control = "base"
+		}
+		d.Arms = append(d.Arms, arm)
+	}
+	return d
+}
+
+// A control repeats the baseline, so other arms are compared with both of them.
+func TestAControlRepeatsTheBaselineForOtherArms(t *testing.T) {
+	alone := repeatedRun(t)
+	alone.Arms = alone.Arms[:2]
+	with, without := p50(t, Assemble(repeatedRun(t))), p50(t, Assemble(alone))
+	if !slices.Equal(with.Repeats, []string{"again"}) || len(without.Repeats) > 0 {
+		t.Errorf("repeats: %v with a control, %v without; want again and none", with.Repeats, without.Repeats)
+	}
+	if math.Abs(with.Ratio-1.25) > 0.005 || with.CI[1]-with.CI[0] > 0.02 || without.CI[1]-without.CI[0] < 0.1 {
+		t.Errorf("with the control %.3f %.3f, without %.3f %.3f; want 1.25 with hardly any interval, and with a wide one", with.Ratio, with.CI, without.Ratio, without.CI)
+	}
+	for _, v := range Assemble(repeatedRun(t)).Verdicts {
+		if v.Kind == result.OfControl && len(v.Repeats) > 0 {
+			t.Errorf("%s of the control is compared with %v", v.Metric, v.Repeats)
+		}
+	}
+}
+
+// A control without the same cycles, or whose value is no measurement, repeats nothing.
+func TestAControlThatCannotBeUsedRepeatsNothing(t *testing.T) {
+	for name, change := range map[string]func(*result.Arm){
+		"a failed trial": func(a *result.Arm) { a.Trials[0].Failed = "died" },
+		"no trial":       func(a *result.Arm) { a.Trials = nil },
+		"other group":    func(a *result.Arm) { a.Trials[0].Group = 2 },
+		"limited": func(a *result.Arm) {
+			for i := range a.Trials[0].Blocks {
+				a.Trials[0].Blocks[i].Limited, a.Trials[0].Blocks[i].LimitedBy = "the generator", result.LimitedByProcessors
+			}
+		},
+	} {
+		d := repeatedRun(t)
+		change(&d.Arms[2])
+		if v := p50(t, Assemble(d)); len(v.Repeats) > 0 || v.Rounds != 12 || !(v.CI[1]-v.CI[0] > 0.1) {
+			t.Errorf("%s: repeats %v, %d pairs, %.3f (%s), want none, and all 12 pairs", name, v.Repeats, v.Rounds, v.CI, v.Reason)
+		}
+	}
+}
