@@ -73,3 +73,11 @@ func TestAnUnknownMeasureRaisesOneWarning(t *testing.T) {
 		t.Errorf("%d warnings, want 1: %q", len(said), said)
 	}
 }
+
+func TestARouteWithoutTestsIsReported(t *testing.T) {
+	for route, want := range map[string]int{"istio": 0, "linkerd": 1} {
+		if said := warnings(result.Arm{Name: "mesh", Route: route}); len(said) != want {
+			t.Errorf("%s: the warnings are %q, want %d", route, said, want)
+		}
+	}
+}

@@ -11,9 +11,15 @@ import (
 // mostSkew is how far apart callers may start, in milliseconds.
 const mostSkew = 10
 
+// notProven is the route that no test of rpclab runs: Linkerd's programs are in no package registry.
+const notProven = "linkerd"
+
 // warnings say what went wrong in the trials of an arm.
 func warnings(arm result.Arm) []string {
 	var all []string
+	if arm.Route == notProven {
+		all = append(all, fmt.Sprintf("%s: the route %s is not proven, because no test of rpclab runs it: check which backends were called, and the proxies' own metrics", place(arm), arm.Route))
+	}
 	for _, t := range arm.Trials {
 		if t.Failed != "" {
 			all = append(all, fmt.Sprintf("%s, round %d gave no measurement: %s", place(arm), t.Round, t.Failed))

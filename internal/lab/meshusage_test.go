@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,18 +33,26 @@ func TestTheUsageOfMeshProxiesIsTheDifferenceOfTwoReadings(t *testing.T) {
 		{"kept": used(10, 200), "gone": used(3, 50), "restarted": used(9, 10)},
 		{"kept": used(12, 100), "new": used(1, 30), "restarted": used(1, 20)},
 	}}
-	usage := recordMeshUsage(t.Context(), c, "linkerd")
+	usage := recordMeshUsage(t.Context(), c, "linkerd", false)
 	if all, unknown := usage(); all.CPU != 3*time.Second || all.MaxRSS != 250 || unknown != "" {
 		t.Errorf("%+v, unknown: %q", all, unknown)
 	}
-	if recordMeshUsage(t.Context(), c, "") != nil {
+	if recordMeshUsage(t.Context(), c, "", false) != nil {
 		t.Error("a route without a mesh records the usage of proxies")
 	}
 }
 
 func TestUnknownMeshUsageHasAReason(t *testing.T) {
-	_, unknown := recordMeshUsage(t.Context(), &meshed{}, "istio")()
+	_, unknown := recordMeshUsage(t.Context(), &meshed{}, "istio", false)()
 	if want := "the usage of the proxies of istio is not known: nodes/proxy is forbidden"; unknown != want {
 		t.Errorf("%q, want %q", unknown, want)
+	}
+}
+
+// TestBlocksDoNotWaitForKubelets uses a cluster without readings, which would fail.
+func TestBlocksDoNotWaitForKubelets(t *testing.T) {
+	_, unknown := recordMeshUsage(t.Context(), &meshed{}, "istio", true)()
+	if !strings.HasSuffix(unknown, "use --set design=isolated") {
+		t.Errorf("%q, want what to do", unknown)
 	}
 }

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -19,13 +20,16 @@ import (
 // recordMeshUsage starts to measure the usage of the proxies that a mesh injects into pods; nil: the
 // trial has no mesh. The returned function returns their usage since then, or why it is not known:
 // the trial is valid without it. It omits the proxies of pods that have ended.
-func recordMeshUsage(ctx context.Context, c cluster.Cluster, mesh string) func() (cluster.Usage, string) {
+func recordMeshUsage(ctx context.Context, c cluster.Cluster, mesh string, block bool) func() (cluster.Usage, string) {
 	pods, able := c.(cluster.MeshProxies)
 	if mesh == "" || !able {
 		return nil
 	}
 	unknown := func(err error) (cluster.Usage, string) {
 		return cluster.Usage{}, fmt.Sprintf("the usage of the proxies of %s is not known: %v", mesh, err)
+	}
+	if block {
+		return func() (cluster.Usage, string) { return unknown(errShortBlock) }
 	}
 	before, err := pods.ProxyUsage(ctx, mesh)
 	if err != nil {
@@ -43,6 +47,10 @@ func recordMeshUsage(ctx context.Context, c cluster.Cluster, mesh string) func()
 		return all, ""
 	}
 }
+
+// errShortBlock says why blocks have no usage of a mesh's proxies. To wait for the next measurement of the kubelets
+// would take a hundred times as long as the block.
+var errShortBlock = errors.New("kubelets measure it every 10 s, and blocks are shorter; use --set design=isolated")
 
 const (
 	memoryInterval = time.Second // minimum time between two readings of the servers' memory

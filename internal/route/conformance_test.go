@@ -143,7 +143,7 @@ func followsChanges(t *testing.T, r route.Route) {
 
 func TestUnknownRouteErrorListsTheRoutes(t *testing.T) {
 	_, err := route.Lookup("carrier-pigeon")
-	const want = `no route "carrier-pigeon"; known names: direct, clusterip, forwarder, headless, endpointslice, kuberesolver, xds, envoy, haproxy, nginx, nodeport, linkerd, istio`
+	const want = `no route "carrier-pigeon"; known names: direct, clusterip, forwarder, headless, endpointslice, kuberesolver, xds, envoy, haproxy, nginx, nodeport, linkerd, istio, istio-xds`
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}

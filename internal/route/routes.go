@@ -8,7 +8,7 @@ import (
 )
 
 // routes are all routes, in the order in which help shows them.
-var routes = []Route{Direct, ClusterIP, Forwarder, Headless, EndpointSlice, KubeResolver, XDS, Envoy, HAProxy, Nginx, NodePort, Linkerd, Istio}
+var routes = []Route{Direct, ClusterIP, Forwarder, Headless, EndpointSlice, KubeResolver, XDS, Envoy, HAProxy, Nginx, NodePort, Linkerd, Istio, IstioXDS}
 
 // Lookup finds a route by name.
 func Lookup(name string) (Route, error) {
