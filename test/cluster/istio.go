@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -127,25 +128,16 @@ func installIstio(ctx context.Context, name string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
-	kubectl := func(ctx context.Context, args ...string) error {
-		return run(ctx, append([]string{kubectlIn(dir), "--kubeconfig", kubeconfigIn(dir), "-n", "istio-system"}, args...)...)
-	}
-	apply := func(ctx context.Context) error { // until the API knows the new kinds of objects
-		return kubectl(ctx, "apply", "--server-side", "--force-conflicts", "-f", filepath.Join(made, "objects.yaml"))
-	}
-	injects := func(ctx context.Context) error { // istiod writes its authority into the configuration of its webhook
-		return kubectl(ctx, "wait", "--for=jsonpath={.webhooks[0].clientConfig.caBundle}", "mutatingwebhookconfiguration/istio-sidecar-injector", "--timeout=1s")
-	}
-	if err := until(ctx, "the API to accept the objects of Istio", apply); err != nil {
-		return err
-	}
-	for _, part := range []string{"daemonset/istio-cni-node", "deployment/istiod"} {
-		if err := kubectl(ctx, "rollout", "status", part); err != nil {
-			return err
+	for _, args := range [][]string{
+		{"apply", "--server-side", "--force-conflicts", "-f", filepath.Join(made, "objects.yaml")},
+		{"rollout", "status", "daemonset/istio-cni-node"},
+		{"rollout", "status", "deployment/istiod"},
+		// istiod writes its authority into the configuration of its webhook.
+		{"wait", "--for=jsonpath={.webhooks[0].clientConfig.caBundle}", "mutatingwebhookconfiguration/istio-sidecar-injector", "--timeout=4m"},
+	} {
+		if err := run(ctx, append([]string{kubectlIn(dir), "--kubeconfig", kubeconfigIn(dir), "-n", "istio-system"}, args...)...); err != nil {
+			return fmt.Errorf("install Istio: %w", err)
 		}
-	}
-	if err := until(ctx, "istiod to register its webhook", injects); err != nil {
-		return err
 	}
 	progress("Istio injects sidecars after %.1f s", time.Since(began).Seconds())
 	return nil
