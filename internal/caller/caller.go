@@ -53,8 +53,15 @@ type Job struct {
 	Iterations int `json:"iterations,omitempty"`
 	// Calculator says how the calculator is called; nil: another workload.
 	Calculator *CalculatorOptions `json:"calculations,omitempty"`
+	Limits     Limits             `json:"limits,omitzero"`
 	// Command is the user's client that makes the calls; nil: another caller.
 	Command *Command `json:"command,omitempty"`
+}
+
+// Limits are limits of the process that makes the calls; 0: none.
+type Limits struct {
+	OpenFiles uint64 `json:"open_files,omitempty"`
+	Memory    uint64 `json:"memory,omitempty"` // for data, bytes
 }
 
 // Command is a client of the user's.

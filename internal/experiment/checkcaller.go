@@ -57,6 +57,8 @@ func (d *document) checkCaller(config Config, place func(...string) position, wr
 		wrong.add(place("caller", "hedge"), "the caller %s does not support hedge: remove it", who.Kind)
 	case speaks != grpc && who.Retry != nil:
 		wrong.add(place("caller", "retry"), "the caller %s does not support retry: remove it", who.Kind)
+	case who.Limits != nil && who.Limits.Ports > 0 && (config.Route != "clusterip" || who.Kind != "grpc-go" || config.Gateway != nil):
+		wrong.add(place("caller", "limits", "ports"), "only the caller grpc-go supports limits.ports, and only on the route clusterip: remove it")
 	case speaks != grpc && who.Stream != nil:
 		wrong.add(place("caller", "stream"), "the caller %s does not support stream: remove it", who.Kind)
 	case (config.Gateway != nil || speaks != grpc) && who.Channel.Pool > 0:

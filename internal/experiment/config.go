@@ -86,6 +86,7 @@ type Caller struct {
 	ServiceConfig ServiceConfig     `yaml:"service_config" doc:"gRPC service config of the client, as in JSON; its fields (methodConfig, retryThrottling, loadBalancingConfig, healthCheckConfig) replace those that rpclab sets, and names are checked"`
 	Keepalive     *Keepalive        `yaml:"keepalive" doc:"PINGs with which the client finds out that a connection is dead (gRFC A8)"`
 	Hedge         *Hedge            `yaml:"hedge" doc:"hedging: send a slow call again while the first attempt is in flight (gRFC A6)"`
+	Limits        *CallerLimits     `yaml:"limits" doc:"limits of each caller's process, such as those of a pod"`
 	Compress      bool              `yaml:"compress" doc:"compress requests and responses with gzip"`
 	Stream        *Stream           `yaml:"stream" doc:"send calls as messages on long-lived streams instead of unary calls"`
 	Style         string            `yaml:"style" doc:"style of calculations: bidi uses bidirectional streams; unary-stream uses unary calls whose results arrive on a stream" enum:"bidi,unary-stream"`
@@ -94,6 +95,13 @@ type Caller struct {
 	JWT           string            `yaml:"jwt" doc:"tokens that the server verifies: none (default); once: one token for all calls; every: one per call or stream" enum:"none,once,every"`
 	Signing       bool              `yaml:"signing" doc:"sign and verify every calculation and its result (CMS)"`
 	Metadata      int               `yaml:"metadata" doc:"extra metadata entries of 32 bytes in every call of CalculatorService" min:"0" max:"100"`
+}
+
+// CallerLimits are limits of a caller's process.
+type CallerLimits struct {
+	OpenFiles int   `yaml:"open_files" doc:"open files, as ulimit -n (default: as many as the system allows)" min:"64" max:"1000000"`
+	Memory    Bytes `yaml:"memory" doc:"memory for data, as ulimit -d: a caller that needs more exits (default: none)" min:"64Mi" max:"1Ti"`
+	Ports     int   `yaml:"ports" doc:"local ports for connections to a backend, by the route clusterip on Linux 6.3 or newer (default: those of the system)" min:"1" max:"20000"`
 }
 
 // ServiceConfig is a gRPC service config in JSON; empty: none.

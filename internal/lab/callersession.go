@@ -11,6 +11,7 @@ import (
 	"rpclab/internal/caller"
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
+	"rpclab/internal/process"
 	"rpclab/internal/process/stdio"
 	"rpclab/internal/result"
 	"rpclab/internal/route"
@@ -42,6 +43,9 @@ func (s *callerSession) close() (err error) {
 func (s *callerSession) open(ctx context.Context, a assignment) (none stdio.None, err error) {
 	library, err := lookupLibrary(a.Caller)
 	if err != nil {
+		return none, err
+	}
+	if err := process.Limit(a.Job.Limits.OpenFiles, a.Job.Limits.Memory); err != nil {
 		return none, err
 	}
 	if s.target, err = a.target(ctx, s.updates.add); err != nil {

@@ -233,6 +233,9 @@ func routeSettings(c experiment.Config) settings.Settings {
 		Proxy:               settings.Proxy{Workers: 1},
 		ServiceConfigFields: string(c.Caller.ServiceConfig),
 	}
+	if l := c.Caller.Limits; l != nil {
+		s.LocalPorts = l.Ports
+	}
 	if p := c.Proxy; p != nil {
 		s.Proxy = settings.Proxy{Sidecar: p.Place == "sidecar", Workers: p.Workers}
 	}
@@ -260,6 +263,9 @@ func callerJob(c experiment.Config, model language.Model) caller.Job {
 		Compress: who.Compress,
 		Workload: workloadSpec(c),
 		REST:     model.REST && c.Gateway == nil,
+	}
+	if l := who.Limits; l != nil {
+		job.Limits = caller.Limits{OpenFiles: uint64(l.OpenFiles), Memory: uint64(l.Memory)}
 	}
 	if h := who.Hedge; h != nil {
 		job.Hedge = &caller.Hedge{Attempts: h.Attempts, Delay: h.Delay}

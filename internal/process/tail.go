@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 	"sync"
 )
@@ -9,17 +10,25 @@ import (
 // maxTail is the number of bytes of a log that are kept, about twenty lines.
 const maxTail = 4 << 10
 
-// tail is a writer that keeps the end of what was written.
+// tail is a writer that keeps the end of what was written, and the line in which Go's runtime says why it ends the
+// process, because the stacks after that line are longer than the end.
 type tail struct {
-	mu  sync.Mutex
-	end []byte
-	cut bool
+	mu    sync.Mutex
+	end   []byte
+	cut   bool
+	fatal string
 }
+
+// fatalLine matches that line: fatal error: runtime: cannot allocate memory.
+var fatalLine = regexp.MustCompile(`(?m)^(fatal error|panic): .*$`)
 
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.end = append(t.end, p...)
+	if t.fatal == "" {
+		t.fatal = string(fatalLine.Find(t.end))
+	}
 	if over := len(t.end) - maxTail; over > 0 {
 		t.end = bytes.Clone(t.end[over:])
 		t.cut = true
@@ -34,6 +43,9 @@ func (t *tail) String() string {
 	text := string(t.end)
 	if t.cut {
 		_, text, _ = strings.Cut(text, "\n")
+	}
+	if !strings.Contains(text, t.fatal) {
+		return t.fatal // and not the stacks
 	}
 	return strings.TrimSpace(text)
 }

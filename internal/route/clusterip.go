@@ -34,7 +34,13 @@ const connectionsStay = "the client is not updated; a connection stays with its 
 // not updated.
 func openClusterIP(ctx context.Context, s cluster.Service, o settings.Settings, _ UpdateFunc) (caller.Target, error) {
 	if s.VIP != "" {
-		return openAddress(o, net.JoinHostPort(completeName(s.VIP), strconv.Itoa(cmp.Or(s.VIPPort, s.Port))))
+		target, err := openAddress(o, net.JoinHostPort(completeName(s.VIP), strconv.Itoa(cmp.Or(s.VIPPort, s.Port))))
+		if o.LocalPorts > 0 {
+			target.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
+				return o.Dialer().DialContext(ctx, "tcp", addr)
+			}
+		}
+		return target, err
 	}
 	watcher := endpointslice.NewWatcher(s)
 	if _, err := watcher.Sync(ctx); err != nil {
@@ -49,7 +55,7 @@ func openClusterIP(ctx context.Context, s cluster.Service, o settings.Settings, 
 	target := caller.Target{
 		URI:           fmt.Sprintf("passthrough:///%s:%d", s.Host, s.Port),
 		ServiceConfig: config,
-		Dial:          dialRandom(watcher),
+		Dial:          dialRandom(watcher, o.Dialer()),
 		Close:         watcher.Close,
 	}
 	state, _ := watcher.Current()
@@ -70,7 +76,7 @@ func openAddress(o settings.Settings, address string) (caller.Target, error) {
 
 // dialRandom connects to a uniformly random usable endpoint, whatever the address. Without
 // an endpoint it fails with ECONNREFUSED, as kube-proxy's REJECT does.
-func dialRandom(watcher *endpointslice.Watcher) func(context.Context, string) (net.Conn, error) {
+func dialRandom(watcher *endpointslice.Watcher, dialer *net.Dialer) func(context.Context, string) (net.Conn, error) {
 	return func(ctx context.Context, addr string) (net.Conn, error) {
 		state, _ := watcher.Current()
 		to, ok := state.Usable.Random()
@@ -78,6 +84,6 @@ func dialRandom(watcher *endpointslice.Watcher) func(context.Context, string) (n
 			refused := os.NewSyscallError("connect", syscall.ECONNREFUSED)
 			return nil, fmt.Errorf("clusterip %s: no ready endpoint: %w", addr, &net.OpError{Op: "dial", Net: "tcp", Err: refused})
 		}
-		return new(net.Dialer).DialContext(ctx, "tcp", to.Addr.String())
+		return dialer.DialContext(ctx, "tcp", to.Addr.String())
 	}
 }

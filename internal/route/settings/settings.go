@@ -21,6 +21,9 @@ type Settings struct {
 	Hedge   *Hedge   `json:"hedge,omitempty"`
 	// ServiceConfigFields is JSON whose fields replace those of the client's service config; empty: none.
 	ServiceConfigFields string `json:"service_config_fields,omitempty"`
+	// LocalPorts is how many local ports a client has for connections to an address, on the route clusterip; 0: those of
+	// the system.
+	LocalPorts int `json:"local_ports,omitempty"`
 	// ReportUpstream makes rpclab's own Envoy, HAProxy and nginx add [service.UpstreamHeader] to each response.
 	ReportUpstream bool `json:"report_upstream,omitempty"`
 }

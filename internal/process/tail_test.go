@@ -1,0 +1,25 @@
+package process
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestALogKeepsWhyTheRuntimeEndedTheProcess(t *testing.T) {
+	var log tail
+	for _, text := range []string{"started\n", "fatal error: runtime: cannot allocate memory\n", strings.Repeat("goroutine 1 [running]:\n", 1000)} {
+		if _, err := log.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := log.String(), "fatal error: runtime: cannot allocate memory"; got != want {
+		t.Errorf("the log is %.100q, want %q", got, want)
+	}
+	log = tail{}
+	if _, err := log.Write([]byte("one\ntwo\n")); err != nil {
+		t.Fatal(err)
+	}
+	if got := log.String(); got != "one\ntwo" {
+		t.Errorf("the log is %q, want both lines", got)
+	}
+}
