@@ -120,7 +120,9 @@ func (d *document) checkCalls(config Config, place func(...string) position, wro
 		wrong.add(at, "the caller %s does not support stream.pipelined: use the caller %s", who.Kind, joinOr(d.grammar.vocabulary.callersWith("pipeline")))
 	case who.Stream.Pipelined && config.Load.Sequence == 0 && config.Load.Burst == 0:
 		wrong.add(at, "stream.pipelined sends all messages at once: set load.burst or load.sequence")
-	case config.Workload.Greet == nil && !config.Workload.Increase:
+	case config.Service != "" && config.Workload.Call == "":
+		wrong.add(at, "stream sends the messages of one call, not of a mix or a flow: set workload to call: NAME, or remove stream")
+	case config.Service == "" && config.Workload.Greet == nil && !config.Workload.Increase:
 		wrong.add(at, "stream supports only the workloads greet and increase: set one of them")
 	case who.Channel.Mode == "per-call":
 		wrong.add(at, "stream cannot be used with a channel per call: set caller.channel to shared or a pool")

@@ -193,6 +193,13 @@ func (d *document) removeArms(remove func(arm string) bool) {
 		}
 	}
 	d.root = d.root.with("arms", arms).without(func(key string) bool { return key == "baseline" && refers(d.root, key) })
+	if quick := d.root.get("quick"); quick != nil && quick.kind == mapping {
+		d.root = d.root.with("quick", quick.without(func(path string) bool {
+			path, ofArm := strings.CutPrefix(path, "arms.")
+			arm, _, _ := strings.Cut(path, ".")
+			return ofArm && remove(arm)
+		}))
+	}
 }
 
 // clearEverywhere removes a field from the defaults, the arms and the sweep.

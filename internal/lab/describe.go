@@ -55,6 +55,19 @@ func (d descriptions) complete(ctx context.Context, call *service.Spec, servers 
 	return nil
 }
 
+// checkMessages checks that a stream can carry the messages of a call whose method is known.
+func checkMessages(ctx context.Context, call service.Spec) error {
+	source, err := method.FromDescriptors(call.Protos)
+	if err != nil {
+		return err
+	}
+	opened, err := service.Open(ctx, call, source)
+	if err != nil {
+		return err
+	}
+	return opened.CheckMessages()
+}
+
 // readyAddress returns the address at which a ready backend itself listens; false: none is ready.
 func readyAddress(servers cluster.Deployment) (address netip.AddrPort, ok bool) {
 	now, _ := servers.Endpoints().Current()

@@ -130,6 +130,12 @@ func (c *trialRunner) describe(ctx context.Context, t trial, servers cluster.Dep
 		if err := c.described.complete(ctx, &t.job.Calls[i], servers); err != nil {
 			return err
 		}
+		if t.job.Stream == nil {
+			continue
+		}
+		if err := checkMessages(ctx, t.job.Calls[i]); err != nil {
+			return fmt.Errorf("%w: %w", ErrService, err)
+		}
 	}
 	if !t.job.Flow {
 		return nil

@@ -154,6 +154,14 @@ func Open(ctx context.Context, spec Spec, source method.Source) (*Call, error) {
 	return c, InFields(err)
 }
 
+// CheckMessages returns an error if a stream cannot carry several calls, each one message and its response.
+func (c *Call) CheckMessages() error {
+	if c.Stream == nil || !c.Stream.Client || !c.Stream.Server {
+		return fmt.Errorf("caller.stream sends a message after the response to the last one, and the call %s is not of a bidirectional streaming method: choose another with --call NAME, or remove caller.stream", c.spec.Name)
+	}
+	return nil
+}
+
 // Message returns the request of call n, which must not be modified. values are those of its [Flow]; nil: none.
 func (c *Call) Message(n uint64, values Values) ([]byte, error) {
 	return c.messages.For(data.Call{Number: c.numbers.of(n), Values: values})

@@ -77,6 +77,30 @@ func TestTheRoutesOfAnUnknownServiceAreCompared(t *testing.T) {
 	}
 }
 
+// Messages of a streaming method stay on their streams, and so on their backends, unless the caller renews the streams.
+func TestLongStreamsOfAServiceThatRpclabDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	file := stranger(t, "calls:\n", "calls:\n  greetings: {method: rpclab.v1.Greeter/Greetings, data: {name: \"you {{.Number}}\"}, check: 'answer.message.startsWith(\"Hello, you\")'}\n")
+	arms := []string{"long-streams", "--quick", "--service", file, "--arms", "unary,streams,renewed"}
+	d, _ := document(t, append(arms, "--call", "greetings")...)
+	for _, a := range d.Arms {
+		if a.Failed() > 0 || a.Calls == 0 {
+			t.Errorf("arm %s: %d calls, errors %v %v, want none", a.Name, a.Calls, a.Errors, a.Samples)
+		}
+		var late uint64
+		for _, id := range []string{"hello-3", "hello-4", "hello-5"} {
+			late += a.Backends[id]
+		}
+		if follows := a.Name != "streams"; follows != (late > 0) {
+			t.Errorf("arm %s: the new backends answered %d of its calls: %v", a.Name, late, a.Backends)
+		}
+	}
+	refused := rpclab(t, append([]string{"run"}, append(arms, "--call", "hello")...)...)
+	if refused.code != 2 || !strings.Contains(refused.stderr, "the call hello is not of a bidirectional streaming method: choose another with --call NAME") {
+		t.Errorf("a unary call: exit code %d\n%s%s", refused.code, refused.stdout, refused.stderr)
+	}
+}
+
 // The built-in experiment slows down one backend of a program that has no such command.
 func TestPoliciesOfAServiceThatRpclabDoesNotKnow(t *testing.T) {
 	t.Parallel()

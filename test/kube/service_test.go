@@ -387,7 +387,7 @@ func TestADisruptionNeedsPermissions(t *testing.T) {
 	g := disturbing(t, namespace, "5s", "--set", "events=[{at: 1s, scale: 4}]", "--kubeconfig", config)
 	s := g.end(t)
 	g.leavesNothing(t)
-	want := "--allow-disruption: this user may not get deployments, list deployments in the namespace shop-forbidden"
+	want := "--allow-disruption: this user may not get deployments, list deployments, list horizontalpodautoscalers in the namespace shop-forbidden"
 	if s.code != 3 || !strings.Contains(s.stderr, want) {
 		t.Errorf("exit code %d, want 3, and %s\n%s", s.code, want, s.stderr)
 	}

@@ -26,15 +26,18 @@ func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error)
 		return nil, err
 	}
 	opened.options = append(opened.options, jobOptions(job)...)
-	channels := 0
+	channels, messages := 0, streamMessages(nil)
 	if job.Channels.Mode != caller.PerUser {
 		if channels, err = job.Channels.Count(); err != nil {
 			return nil, err
 		}
 	}
 	if job.Stream != nil {
-		if opened.calls.Stream == "" || channels == 0 || job.Hedge != nil || job.Stream.Pipelined {
-			return nil, errors.New("streams need the workload greet or increase and channels that stay open, without hedge and pipelining: set those, or leave out stream")
+		if messages, err = opened.messages(); err != nil {
+			return nil, err
+		}
+		if channels == 0 || job.Hedge != nil || job.Stream.Pipelined {
+			return nil, errors.New("streams need channels that stay open, without hedge and pipelining: set those, or leave out stream")
 		}
 	}
 	for range channels {
@@ -45,7 +48,7 @@ func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error)
 		opened.channels = append(opened.channels, channel)
 	}
 	if job.Stream != nil {
-		return &streamSession{session: opened}, nil
+		return &streamSession{session: opened, messages: messages}, nil
 	}
 	return opened, nil
 }
@@ -75,6 +78,17 @@ func newSession(job caller.Job, target caller.Target) (s *session, err error) {
 	s.attempt = s.service.invoke
 	s.options, err = serviceOptions(job.Calls[0], target)
 	return s, err
+}
+
+// messages returns the messages of the session's calls on streams.
+func (s *session) messages() (streamMessages, error) {
+	switch {
+	case s.service != nil:
+		return newServiceMessages(s.service)
+	case s.calls.Stream == "":
+		return nil, errors.New("streams need the workload greet or increase: set one of them, or leave out stream")
+	}
+	return workloadMessages{s.calls}, nil
 }
 
 // OpenCalculator opens a session with a calculator. It fails if the job has another workload or

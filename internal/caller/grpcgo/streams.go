@@ -3,39 +3,34 @@ package grpcgo
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"sync"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/status"
 
 	"rpclab/internal/caller"
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
+	"rpclab/internal/service"
 )
 
 // streamSession holds as many streams as there were messages in flight at once. A stream carries its
 // next message after the response to the last one. Free streams are used in turn, so that all streams
 // carry the same load.
 type streamSession struct {
-	session *session
+	session  *session
+	messages streamMessages
 
 	mu     sync.Mutex
 	free   []*messageStream // least recently used first
 	opened uint64
 }
 
-// messageStream is an open stream with at most one message in flight.
-type messageStream struct {
-	grpc.ClientStream
-	cancel   context.CancelFunc
-	openedAt time.Time
-	backend  string // known after the first response
-}
-
 func (s *streamSession) Run(ctx context.Context, plan pace.Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
+	if s.session.service != nil {
+		s.session.service.calls[0].StartLoad()
+	}
 	recorder, start := caller.Run(ctx, plan, signal, s.session.job.Late, s.call, nil)
 	s.session.background.Wait()
 	return recorder, start, nil
@@ -54,7 +49,7 @@ func (s *streamSession) call(ctx context.Context, n uint64) caller.Outcome {
 	defer cancel()
 	for {
 		backend := ""
-		stream, wait, err := s.acquire(ctx)
+		stream, wait, err := s.acquire(ctx, n)
 		if err == nil {
 			backend, err = s.exchange(ctx, stream, n)
 		}
@@ -66,6 +61,9 @@ func (s *streamSession) call(ctx context.Context, n uint64) caller.Outcome {
 			continue // try another stream; the message was not sent
 		case ctx.Err() != nil:
 			err = status.FromContextError(ctx.Err()).Err()
+		case isCheckError(err):
+			s.release(stream)
+			return caller.Outcome{Code: service.CheckFailed, Message: err.Error(), Wait: wait}
 		case errors.Is(err, errWrongResponse):
 			return caller.Outcome{Code: caller.DataLoss, Message: err.Error(), Wait: wait}
 		}
@@ -73,19 +71,16 @@ func (s *streamSession) call(ctx context.Context, n uint64) caller.Outcome {
 	}
 }
 
-var (
-	errNotSent       = errors.New("the stream ended while it was idle")
-	errWrongResponse = errors.New("wrong response")
-)
+var errNotSent = errors.New("the stream ended while it was idle")
 
 // acquire returns a free stream that is not due for renewal, or opens a stream; for wait see [NewStream].
-func (s *streamSession) acquire(ctx context.Context) (free *messageStream, wait time.Duration, err error) {
+func (s *streamSession) acquire(ctx context.Context, n uint64) (free *messageStream, wait time.Duration, err error) {
 	renew := s.session.job.Stream.Renew
 	for {
 		stream := s.popFree()
 		switch {
 		case stream == nil:
-			return s.open(ctx)
+			return s.open(ctx, n)
 		case renew == 0 || time.Since(stream.openedAt) < renew:
 			return stream, 0, nil
 		}
@@ -110,8 +105,8 @@ func (s *streamSession) release(stream *messageStream) {
 	s.free = append(s.free, stream)
 }
 
-// open opens a stream before ctx ends. The stream outlives ctx.
-func (s *streamSession) open(ctx context.Context) (opened *messageStream, wait time.Duration, err error) {
+// open opens a stream for message n before ctx ends. The stream outlives ctx.
+func (s *streamSession) open(ctx context.Context, n uint64) (opened *messageStream, wait time.Duration, err error) {
 	s.mu.Lock()
 	channel := s.session.channels[s.opened%uint64(len(s.session.channels))]
 	s.opened++
@@ -120,7 +115,7 @@ func (s *streamSession) open(ctx context.Context) (opened *messageStream, wait t
 	var streamContext context.Context
 	streamContext, opened.cancel = context.WithCancel(context.Background())
 	defer context.AfterFunc(ctx, opened.cancel)()
-	opened.ClientStream, wait, err = NewStream(streamContext, channel, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, s.session.calls.Stream)
+	opened.ClientStream, wait, err = s.messages.open(streamContext, channel, n)
 	if err != nil {
 		opened.cancel()
 		return nil, wait, err
@@ -132,31 +127,32 @@ func (s *streamSession) open(ctx context.Context) (opened *messageStream, wait t
 func (s *streamSession) exchange(ctx context.Context, stream *messageStream, n uint64) (backend string, err error) {
 	defer context.AfterFunc(ctx, stream.cancel)()
 	defer func() {
-		if err != nil {
+		if err != nil && !isCheckError(err) {
 			stream.cancel()
 		}
 	}()
-	switch err := stream.SendMsg(s.session.calls.Request(n)); {
-	case errors.Is(err, io.EOF) && stream.backend != "":
+	request, err := s.messages.request(n)
+	if err != nil {
+		return "", err
+	}
+	switch err := stream.SendMsg(request); {
+	case errors.Is(err, io.EOF) && stream.answered:
 		return "", errNotSent
 	case err != nil && !errors.Is(err, io.EOF): // RecvMsg returns the cause
 		return "", err
 	}
-	reply := s.session.calls.Reply()
-	if err := stream.RecvMsg(reply); err != nil {
+	backend, err = s.messages.receive(stream, n)
+	if err != nil {
 		return "", err
 	}
-	if stream.backend == "" {
-		header, err := stream.Header()
-		if err != nil {
-			return "", err
-		}
-		stream.backend = backendOf(header)
-	}
-	if err := s.session.calls.Check(n, reply, stream.backend); err != nil {
-		return "", fmt.Errorf("%w: %w", errWrongResponse, err)
-	}
-	return stream.backend, nil
+	stream.answered, stream.backend = true, backend
+	return backend, nil
+}
+
+// isCheckError reports whether a response does not meet the check of its call. The stream can continue.
+func isCheckError(err error) bool {
+	_, failed := errors.AsType[service.CheckError](err)
+	return failed
 }
 
 // close half-closes a stream and waits for its end.
@@ -164,6 +160,6 @@ func (s *streamSession) close(stream *messageStream) {
 	defer stream.cancel()
 	defer time.AfterFunc(s.session.job.Timeout, stream.cancel).Stop()
 	if stream.CloseSend() == nil {
-		_ = stream.RecvMsg(s.session.calls.Reply()) // returns io.EOF
+		_, _ = s.messages.receive(stream, 0) // returns io.EOF
 	}
 }

@@ -37,17 +37,14 @@ func (d Disruption) prepare(ctx context.Context, a *API) (string, error) {
 	for action, needed := range map[string][][2]string{
 		"kill":  {{"pods", "delete"}},
 		"roll":  {{"deployments", "patch"}},
-		"scale": {{"deployments/scale", "patch"}},
+		"scale": {{"deployments/scale", "patch"}, {"horizontalpodautoscalers", "list"}},
 		"":      {{"pods", "list"}, {"deployments", "list"}, {"deployments", "get"}},
 	} {
 		if action != "" && !slices.Contains(d.Actions, action) {
 			continue
 		}
 		for _, permission := range needed {
-			group := ""
-			if permission[0] != "pods" {
-				group = "apps"
-			}
+			group := map[string]string{"deployments": "apps", "deployments/scale": "apps", "horizontalpodautoscalers": "autoscaling"}[permission[0]]
 			able, err := a.may(ctx, service.Namespace, group, permission[0], permission[1])
 			if err != nil {
 				return "", fmt.Errorf("check permissions: %w", err)
@@ -66,8 +63,30 @@ func (d Disruption) prepare(ctx context.Context, a *API) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if slices.Contains(d.Actions, "scale") {
+		if err := a.checkAutoscalers(ctx, owner); err != nil {
+			return "", fmt.Errorf("--allow-disruption: %w", err)
+		}
+	}
 	return fmt.Sprintf("--allow-disruption: this run changes the Deployment %s/%s and its pods, which serve %s: %s. Afterwards it sets its replicas to %d again.",
 		owner.Namespace, owner.Name, d.Service, d.Events, replicasOf(owner)), nil
+}
+
+// checkAutoscalers returns an error if an autoscaler sets the replicas of a Deployment: it would undo scale events, and
+// the number to which the run returns would not be its number.
+func (a *API) checkAutoscalers(ctx context.Context, d *appsv1.Deployment) error {
+	found, err := a.client.AutoscalingV2().HorizontalPodAutoscalers(d.Namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return explain(err, d.Namespace)
+	}
+	for _, autoscaler := range found.Items {
+		if target := autoscaler.Spec.ScaleTargetRef; target.Kind == "Deployment" && target.Name == d.Name {
+			return fmt.Errorf("the HorizontalPodAutoscaler %[1]s/%[2]s sets the replicas of the Deployment %[1]s/%[3]s, so it would undo the events scale: "+
+				"delete it for the time of the run (`kubectl delete hpa %[2]s -n %[1]s`), remove these events, or set server.deployment: %[1]s/%[3]s to scale copies of its pods",
+				d.Namespace, autoscaler.Name, d.Name)
+		}
+	}
+	return nil
 }
 
 // disturbed is an existing Service that events may disturb.
@@ -82,6 +101,9 @@ type disturbed struct {
 func (d *disturbed) Scale(ctx context.Context, replicas int) ([]string, error) {
 	owner, err := d.disturb(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if err := d.run.api.checkAutoscalers(ctx, owner); err != nil {
 		return nil, err
 	}
 	if err := d.run.scales.remember(ctx, owner); err != nil {

@@ -173,19 +173,33 @@ func (d *existing) watch(ctx, following context.Context) error {
 	return nil
 }
 
-// follow copies every change until the context ends.
+// The pauses before a change that could not be copied is copied again.
+const (
+	firstCopyPause = 100 * time.Millisecond
+	maxCopyPause   = 5 * time.Second
+)
+
+// follow copies every change until the context ends, again and again if it fails.
 func (d *existing) follow(ctx context.Context) {
+	pause := firstCopyPause
+	var again <-chan time.Time // nil: the last change is copied
 	for {
 		select {
 		case <-d.changed:
+		case <-again:
 		case <-ctx.Done():
 			return
 		}
 		err := d.sync(ctx)
-		d.mu.Lock()
-		if d.failed = ""; err != nil && ctx.Err() == nil {
-			d.failed = fmt.Sprintf("the endpoints of %s could not be copied: %v", d.Name, err)
+		failed := ""
+		if err != nil && ctx.Err() == nil {
+			failed = fmt.Sprintf("the endpoints of %s could not be copied: %v", d.Name, err)
+			again, pause = time.After(pause), min(2*pause, maxCopyPause)
+		} else {
+			again, pause = nil, firstCopyPause
 		}
+		d.mu.Lock()
+		d.failed = failed
 		d.mu.Unlock()
 	}
 }

@@ -1,0 +1,114 @@
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	authorization "k8s.io/api/authorization/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/kubernetes/fake"
+	discoverylisters "k8s.io/client-go/listers/discovery/v1"
+	calls "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
+
+	"rpclab/internal/cluster"
+)
+
+// The API server refuses the first copies of a change. No other change follows.
+func TestAChangeThatCouldNotBeCopiedIsCopiedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var attempts atomic.Int64
+		objects := dynamicfake.NewSimpleDynamicClient(runtime.NewScheme())
+		objects.PrependReactor("patch", "endpointslices", func(calls.Action) (bool, runtime.Object, error) {
+			if attempts.Add(1) <= 3 {
+				return true, nil, errors.New("the API server is overloaded")
+			}
+			return true, &unstructured.Unstructured{}, nil
+		})
+		port, ready := int32(50051), true
+		listed := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+		if err := listed.Add(&discoveryv1.EndpointSlice{
+			ObjectMeta: metav1.ObjectMeta{Name: "orders-x", Namespace: "shop"}, AddressType: discoveryv1.AddressTypeIPv4,
+			Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.1"}, Conditions: discoveryv1.EndpointConditions{Ready: &ready, Serving: &ready}}},
+			Ports:     []discoveryv1.EndpointPort{{Port: &port}},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		d := &existing{
+			AsItIs: cluster.AsItIs{Name: "shop/orders", Field: "server.service"}, run: &run{api: &API{dynamic: objects}}, copy: "orders-0",
+			origin:    &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "orders", Namespace: "shop"}},
+			endpoints: cluster.NewEndpoints(), slices: discoverylisters.NewEndpointSliceLister(listed),
+			changed: make(chan struct{}, 1), copied: map[string]*discoveryv1.EndpointSlice{},
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		d.tasks.Go(func() { d.follow(ctx) })
+		d.changed <- struct{}{}
+		synctest.Wait()
+		if failures := d.Failures(); len(failures) != 1 || !strings.Contains(failures[0], "the endpoints of shop/orders could not be copied: ") {
+			t.Errorf("after the first attempt the failures are %q", failures)
+		}
+		<-time.After(firstCopyPause * 8)
+		synctest.Wait()
+		now, _ := d.endpoints.Current()
+		if len(now.Ready()) != 1 || len(d.Failures()) > 0 || attempts.Load() != 4 {
+			t.Errorf("after %d attempts %d endpoints are ready, and the failures are %q; want 1 and none after 4", attempts.Load(), len(now.Ready()), d.Failures())
+		}
+		<-time.After(time.Hour)
+		synctest.Wait()
+		if attempts.Load() != 4 {
+			t.Errorf("there are %d attempts, want none after the copy", attempts.Load())
+		}
+		cancel()
+		d.tasks.Wait()
+	})
+}
+
+func TestEventsThatScaleRefuseAnAutoscaler(t *testing.T) {
+	in := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name, Namespace: "shop"} }
+	pods := map[string]string{"app": "orders"}
+	service := &corev1.Service{ObjectMeta: in("orders"), Spec: corev1.ServiceSpec{Selector: pods}}
+	owner := &appsv1.Deployment{ObjectMeta: in("orders-v1"), Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: pods}}}}
+	autoscaler := func(kind, name string) *autoscalingv2.HorizontalPodAutoscaler {
+		return &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: in("busy"), Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{Kind: kind, Name: name}}}
+	}
+	const refused = "--allow-disruption: the HorizontalPodAutoscaler shop/busy sets the replicas of the Deployment shop/orders-v1, so it would undo the events scale: " +
+		"delete it for the time of the run (`kubectl delete hpa busy -n shop`), remove these events, or set server.deployment: shop/orders-v1 to scale copies of its pods"
+	for name, c := range map[string]struct {
+		actions    []string
+		autoscaler *autoscalingv2.HorizontalPodAutoscaler
+		denied     string
+		want       string // in the error; empty: none
+	}{
+		"of the Deployment":    {[]string{"kill", "scale"}, autoscaler("Deployment", "orders-v1"), "", refused},
+		"of another":           {[]string{"scale"}, autoscaler("Deployment", "payments"), "", ""},
+		"of a StatefulSet":     {[]string{"scale"}, autoscaler("StatefulSet", "orders-v1"), "", ""},
+		"without scale":        {[]string{"kill", "roll"}, autoscaler("Deployment", "orders-v1"), "horizontalpodautoscalers", ""},
+		"that may not be read": {[]string{"scale"}, autoscaler("Deployment", "payments"), "horizontalpodautoscalers", "this user may not list horizontalpodautoscalers in the namespace shop"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			set := fake.NewClientset(service, owner, c.autoscaler)
+			set.PrependReactor("create", "selfsubjectaccessreviews", func(action calls.Action) (bool, runtime.Object, error) {
+				review := action.(calls.CreateAction).GetObject().(*authorization.SelfSubjectAccessReview).DeepCopy()
+				review.Status.Allowed = review.Spec.ResourceAttributes.Resource != c.denied
+				return true, review, nil
+			})
+			said, err := Disruption{Service: "shop/orders", Actions: c.actions, Events: "scale 5"}.prepare(t.Context(), &API{client: set})
+			if c.want == "" && (err != nil || !strings.Contains(said, "this run changes the Deployment shop/orders-v1")) || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("%q, error %v; want %q", said, err, c.want)
+			}
+		})
+	}
+}
