@@ -141,13 +141,24 @@ func (p comparison) withIt(other result.Arm) bool {
 }
 
 // averaged returns pairs in which the second value is the geometric mean of the second arm's value and those of the
-// controls that repeat it: they are the same arm, so together they show it with less noise.
-func averaged(pairs []verdict.Pair, p comparison, repeats []result.Arm, of func(result.Trial) float64) []verdict.Pair {
+// controls that repeat it: they are the same arm, so together they show it with less noise. It also returns the
+// names of these controls, without those that lack a value.
+func averaged(pairs []verdict.Pair, p comparison, repeats []result.Arm, of func(result.Trial) float64) (_ []verdict.Pair, names []string) {
+	sums := make([]float64, len(pairs)) // of logarithms
 	for _, arm := range repeats {
 		values := alongside(p.a, p.b, arm, of)
-		for i := range pairs {
-			pairs[i].B *= math.Pow(values[i]/pairs[i].B, 1/float64(len(repeats)+1))
+		if slices.ContainsFunc(values, func(x float64) bool { return !(x > 0) || math.IsInf(x, 1) }) {
+			continue
+		}
+		names = append(names, arm.Name)
+		for i, x := range values {
+			sums[i] += math.Log(x)
 		}
 	}
-	return pairs
+	for i := range pairs {
+		if len(names) > 0 && pairs[i].B > 0 {
+			pairs[i].B = math.Exp((math.Log(pairs[i].B) + sums[i]) / float64(len(names)+1))
+		}
+	}
+	return pairs, names
 }

@@ -47,6 +47,24 @@ func TestAControlRepeatsTheBaselineForOtherArms(t *testing.T) {
 	}
 }
 
+// Two controls and the baseline count equally.
+func TestTheMeanOfTwoControlsAndTheBaselineIsGeometric(t *testing.T) {
+	arm := func(name string, latencies ...float64) result.Arm {
+		a := result.Arm{Name: name}
+		for i, x := range latencies {
+			a.Trials = append(a.Trials, result.Trial{Round: i + 1, Measures: result.Measures{ElapsedMS: x}})
+		}
+		return a
+	}
+	p := comparison{a: arm("a", 1, 1), b: arm("b", 2, 10)}
+	of := func(t result.Trial) float64 { return t.ElapsedMS }
+	repeats := []result.Arm{arm("c", 4, 10), arm("without", 5, 0), arm("d", 8, 10)}
+	pairs, names := averaged(paired(p.a, p.b, of), p, repeats, of)
+	if !slices.Equal(names, []string{"c", "d"}) || math.Abs(pairs[0].B-4) > 1e-9 || math.Abs(pairs[1].B-10) > 1e-9 {
+		t.Errorf("%v of %v, want 4 and 10 of c and d", pairs, names)
+	}
+}
+
 // A control without the same cycles, or whose value is no measurement, repeats nothing.
 func TestAControlThatCannotBeUsedRepeatsNothing(t *testing.T) {
 	for name, change := range map[string]func(*result.Arm){

@@ -109,7 +109,7 @@ func verdictOn(d result.Document, m metric, p comparison, inCell []result.Arm, t
 	}
 	p, repeats, others, cycles := p.inGroups(d, m, inCell)
 	value := m.between(p.a, p.b)
-	values := averaged(paired(p.a, p.b, value), p, repeats, value)
+	values, names := averaged(paired(p.a, p.b, value), p, repeats, value)
 	o.Consecutive = cycles > 0
 	for _, arm := range others {
 		o.Others = append(o.Others, alongside(p.a, p.b, arm, value))
@@ -124,10 +124,8 @@ func verdictOn(d result.Document, m metric, p comparison, inCell []result.Arm, t
 		Metric: m.name, A: p.a.Name, B: p.b.Name, Cell: p.a.Cell, Kind: p.kind, Secondary: !m.headline,
 		Ratio: v.Ratio, CI: v.CI, Level: v.Level, Decision: string(v.Decision), Rounds: v.Rounds, Cycles: cycles,
 		Bound: m.bound(p.a, p.b), PRanks: ranks(values),
-		Unfit: v.Ratio == 0 && len(values) > 0, // a value is missing
-	}
-	for _, arm := range repeats {
-		r.Repeats = append(r.Repeats, arm.Name)
+		Unfit:   v.Ratio == 0 && len(values) > 0, // a value is missing
+		Repeats: names,
 	}
 	if m.headline {
 		r.Power = powerOf(v.Precision(o))
