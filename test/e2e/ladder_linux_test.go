@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"rpclab/internal/measure"
+	"rpclab/internal/result/resulttest"
 	"rpclab/internal/testkit"
 )
 
@@ -59,8 +60,12 @@ func TestAnOOMKilledServerIsReported(t *testing.T) {
 	}
 	_ = killed.Wait()
 
-	d, _ := document(t, "ladder", "--quick", "--arms", "grpc-go", "--set", "server.memory=48Mi",
+	s := rpclab(t, "run", "ladder", "--json", "-", "--quick", "--arms", "grpc-go", "--set", "server.memory=48Mi",
 		"--set", "workload.orders.articles=100000", "--set", "load.closed.users=50")
+	if s.code != 3 && s.code != 0 {
+		t.Errorf("exit code %d, want 3 if the only server was killed before the first call, else 0", s.code)
+	}
+	d := resulttest.Read(t, strings.NewReader(s.stdout))
 	reported := false
 	for _, warning := range d.Warnings {
 		reported = reported || strings.Contains(warning, "was OOMKilled: its memory limit is 48Mi; raise server.memory")
