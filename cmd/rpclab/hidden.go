@@ -10,6 +10,9 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"os/exec"
+	"slices"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -18,6 +21,7 @@ import (
 	"rpclab/internal/cluster/faultproxy"
 	"rpclab/internal/cluster/kubernetes"
 	"rpclab/internal/lab"
+	"rpclab/internal/language"
 	generator "rpclab/internal/load"
 	"rpclab/internal/process"
 	"rpclab/internal/process/stdio"
@@ -52,6 +56,32 @@ func infrastructureCommand() *cobra.Command {
 				return fmt.Errorf("find the rpclab binary to start the infrastructure: %w", err)
 			}
 			return lab.ServeInfrastructure(c.Context(), c.InOrStdin(), c.OutOrStdout(), []string{self})
+		},
+	}
+}
+
+// programCommand is the program of another language in an image.
+func programCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:                "program LANGUAGE [ARGS…]",
+		Short:              "Run the server, gateway or caller of a language (used by rpclab itself)",
+		Args:               cobra.MinimumNArgs(1),
+		Hidden:             true,
+		DisableFlagParsing: true, // they are the program's
+		RunE: func(_ *cobra.Command, args []string) error {
+			l, err := language.Lookup(args[0])
+			if err != nil {
+				return usageError{err}
+			}
+			command, err := l.Command(nil)
+			if err != nil {
+				return err
+			}
+			path, err := exec.LookPath(command[0])
+			if err != nil {
+				return err
+			}
+			return fmt.Errorf("run %s: %w", path, syscall.Exec(path, slices.Concat(command, args[1:]), os.Environ())) // keeps this process's ID and standard streams
 		},
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"rpclab/internal/image"
+	"rpclab/internal/language"
 	"rpclab/internal/process"
 	"rpclab/internal/tool"
 )
@@ -15,7 +16,7 @@ import (
 // imageFlags are the flags of `rpclab image build`.
 type imageFlags struct {
 	name, output, push, platform string
-	with                         []string
+	with, languages              []string
 }
 
 func imageCommand() *cobra.Command {
@@ -43,7 +44,7 @@ A run on a cluster of kind, k3d or minikube builds and loads the image that it
 needs itself.`,
 		Example: `  rpclab image build --push registry.example.com/team/rpclab:v1
 
-  rpclab image build --output rpclab.tar
+  rpclab image build --with '' --languages python --output rpclab.tar
   ctr -n k8s.io images import rpclab.tar       # on every node`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return buildImage(c, f) },
@@ -54,6 +55,7 @@ needs itself.`,
 	flags.StringVar(&f.push, "push", "", "push the image to a registry as `name`, with the credentials of docker login")
 	flags.StringVar(&f.platform, "platform", "", "`linux/ARCHITECTURE` (default: this machine's architecture)")
 	flags.StringSliceVar(&f.with, "with", nil, "`proxies` to include, comma-separated; '' includes none (default: all installed proxies)")
+	flags.StringSliceVar(&f.languages, "languages", nil, "`languages` whose servers and callers to include, comma-separated: "+strings.Join(otherLanguages(), ", ")+" (default: none)")
 	return command
 }
 
@@ -75,6 +77,9 @@ func buildImage(c *cobra.Command, f imageFlags) (err error) {
 		return err
 	}
 	if o.Tools, err = f.tools(c, o); err != nil {
+		return err
+	}
+	if o.Programs, err = f.programs(c); err != nil {
 		return err
 	}
 	if f.name == "" {
@@ -116,6 +121,28 @@ func buildImage(c *cobra.Command, f imageFlags) (err error) {
 	fmt.Fprintf(c.ErrOrStderr(), "rpclab: built an image for %s; proxies: %s\n", o.Platform, strings.Join(o.Tools, ", "))
 	fmt.Fprintln(c.OutOrStdout(), f.name)
 	return nil
+}
+
+// programs builds the programs of the requested languages.
+func (f imageFlags) programs(c *cobra.Command) ([]image.Programs, error) {
+	var languages []language.Language
+	for _, name := range f.languages {
+		l, err := language.Lookup(name)
+		if err == nil && l.Name == language.Go {
+			err = errors.New("rpclab itself has the servers and callers in go")
+		}
+		if err != nil {
+			return nil, usageError{fmt.Errorf("--languages: %w", err)}
+		}
+		languages = append(languages, l)
+	}
+	built, missing, err := buildPrograms(c.Context(), languages, func(text string) { fmt.Fprintln(c.ErrOrStderr(), text) })
+	for _, l := range languages {
+		if why := missing[l.Name]; why != "" {
+			err = errors.Join(err, errors.New(why))
+		}
+	}
+	return built, err
 }
 
 // tools are the requested proxies, or all installed proxies that run on the platform.

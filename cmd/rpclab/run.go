@@ -319,7 +319,7 @@ func (f runFlags) openKubernetes(ctx context.Context, plan lab.Plan, o *lab.Opti
 	for _, n := range api.Nodes(ctx) {
 		o.Nodes = append(o.Nodes, result.Node(n))
 	}
-	name, err := f.images.find(ctx, api, plan, *o, bar)
+	name, err := f.images.find(ctx, api, plan, o, bar)
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"rpclab/internal/experiment"
 	"rpclab/internal/image"
 	"rpclab/internal/lab"
+	"rpclab/internal/language"
 	"rpclab/internal/process"
 	"rpclab/internal/result"
 )
@@ -31,7 +32,7 @@ func (s *imageSource) register(flags *pflag.FlagSet) {
 
 // find returns the name of the image of a run's pods. If the user names none and a node lacks the image that the run
 // needs, find builds and loads it.
-func (s imageSource) find(ctx context.Context, api *kubernetes.API, plan lab.Plan, o lab.Options, bar *progress) (name string, err error) {
+func (s imageSource) find(ctx context.Context, api *kubernetes.API, plan lab.Plan, o *lab.Options, bar *progress) (name string, err error) {
 	if name := cmp.Or(s.name, os.Getenv("RPCLAB_IMAGE")); name != "" {
 		return name, nil
 	}
@@ -42,6 +43,9 @@ func (s imageSource) find(ctx context.Context, api *kubernetes.API, plan lab.Pla
 	defer func() { err = errors.Join(err, dir.Remove()) }()
 	bar.wait("looking for the image of this run on the nodes")
 	contents := image.Options{Tools: plan.Tools(), Platform: platformOf(o.Nodes)}
+	if contents.Programs, o.MissingPrograms, err = buildPrograms(ctx, plan.Languages(), bar.wait); err != nil {
+		return "", err
+	}
 	if contents.Program, err = image.Program(ctx, contents.Platform, dir.Path); err != nil {
 		return "", err
 	}
@@ -80,6 +84,25 @@ func (s imageSource) find(ctx context.Context, api *kubernetes.API, plan lab.Pla
 	return name, nil
 }
 
+// buildPrograms builds the programs of languages for an image. missing says why a language has none.
+func buildPrograms(ctx context.Context, languages []language.Language, show func(string)) (built []image.Programs, missing map[string]string, err error) {
+	missing = map[string]string{}
+	for _, l := range languages {
+		show("building programs in " + l.Name)
+		log := &lineWriter{say: func(line string) { show("building programs in " + l.Name + ": " + line) }}
+		command, err := l.Build(ctx, nil, log)
+		switch {
+		case ctx.Err() != nil:
+			return nil, nil, ctx.Err()
+		case err != nil:
+			missing[l.Name] = err.Error()
+		default:
+			built = append(built, image.Programs{Language: l.Name, Command: command})
+		}
+	}
+	return built, missing, nil
+}
+
 // loader is the program and arguments that load the archive after them, and how to show them; nil: not known.
 func (s imageSource) loader(api *kubernetes.API) (args []string, shown string) {
 	if own := cmp.Or(s.load, os.Getenv("RPCLAB_LOAD_IMAGE")); own != "" {
@@ -105,6 +128,10 @@ func platformOf(nodes []result.Node) v1.Platform {
 // pushInstead is the commands that push the image to a registry and run with it.
 func pushInstead(name string, contents image.Options, run string) string {
 	pushed := "REGISTRY/" + name
-	build := []string{"rpclab", "image", "build", "--with", strings.Join(contents.Tools, ","), "--push", pushed}
+	build := []string{"rpclab", "image", "build", "--with", strings.Join(contents.Tools, ",")}
+	for _, p := range contents.Programs {
+		build = append(build, "--languages", p.Language)
+	}
+	build = append(build, "--push", pushed)
 	return fmt.Sprintf("Push it to a registry that the nodes can reach:\n  %s\n  %s --image %s", experiment.CommandLine(build...), run, pushed)
 }

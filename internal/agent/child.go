@@ -74,9 +74,14 @@ func (c *child) setDeadline(until time.Time) {
 // signal sends a signal that a client or the agent asked for.
 func (c *child) signal(s syscall.Signal) error {
 	c.measure()
-	if s == syscall.SIGKILL {
+	switch s {
+	case syscall.SIGKILL:
 		c.kill()
 		return nil
+	case syscall.SIGSTOP:
+		return c.process.Suspend()
+	case syscall.SIGCONT:
+		return c.process.Resume()
 	}
 	if s == syscall.SIGTERM || s == syscall.SIGINT {
 		c.mu.Lock()
@@ -88,7 +93,7 @@ func (c *child) signal(s syscall.Signal) error {
 
 // terminate sends SIGTERM. It first resumes the program, because a suspended program cannot exit.
 func (c *child) terminate() {
-	_ = c.process.Signal(syscall.SIGCONT)
+	_ = c.process.Resume()
 	_ = c.signal(syscall.SIGTERM)
 }
 
@@ -105,7 +110,8 @@ func (c *child) kill() {
 	<-c.exited
 }
 
-// measure returns the CPU time of the program, and updates its peak memory unless it has exited.
+// measure returns the CPU time of the program and of the processes that it started, and updates their peak memory unless
+// the program has exited.
 func (c *child) measure() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -114,13 +120,13 @@ func (c *child) measure() time.Duration {
 		return c.process.CPU()
 	default:
 	}
-	if peak, err := measure.MaxRSS(c.process.Pid()); err == nil {
-		c.peak = peak
-	}
-	cpu, err := measure.CPU(c.process.Pid())
-	if err != nil { // it exited meanwhile
+	cpu, peak := measure.TreeUsage(c.process.Pid())
+	if _, err := measure.CPU(c.process.Pid()); err != nil { // it exited meanwhile
 		<-c.process.Done()
-		cpu = c.process.CPU()
+		return c.process.CPU()
+	}
+	if peak > 0 {
+		c.peak = peak
 	}
 	return cpu
 }
@@ -139,7 +145,9 @@ func (c *child) usage(reset bool) *rpclabv1.UsageReply {
 		select {
 		case <-c.process.Done():
 		default:
-			_ = measure.ResetMaxRSS(c.process.Pid())
+			for _, pid := range measure.ProcessTree(c.process.Pid()) {
+				_ = measure.ResetMaxRSS(pid)
+			}
 		}
 	}
 	return used

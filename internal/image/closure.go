@@ -40,26 +40,30 @@ func programLayer(have map[string]bool, from map[string]string) (contents, error
 }
 
 // Dependencies are the files that a program needs to run, by path in the image: its loader, its
-// libraries, and the libraries of these (elf(5), DT_NEEDED; ld.so(8)). All libraries are put into
-// the directory of libc, which the loader searches without any configuration. A static program
-// needs none.
+// libraries, and the libraries of these (elf(5), DT_NEEDED; ld.so(8)). A static program needs none.
 func Dependencies(program string) (map[string]string, error) {
-	needed := map[string]string{}
 	first, err := read(program)
 	if err != nil {
 		return nil, err
 	}
+	return closure(first, nil, nil)
+}
+
+// closure is the dependencies of a program and of the plug-ins that it loads, except those that the image has beside them
+// (own, by name). All libraries are put into the directory of libc, which the loader searches without any configuration.
+func closure(first object, plugins []object, own map[string]bool) (map[string]string, error) {
+	needed := map[string]string{}
 	if first.loader == "" {
 		return needed, nil
 	}
 	needed[first.loader] = first.loader
 	found := map[string]string{} // path on this machine, by name
-	queue := []object{first}
+	queue := append([]object{first}, plugins...)
 	for len(queue) > 0 {
 		current := queue[0]
 		queue = queue[1:]
 		for _, name := range current.libraries {
-			if _, ok := found[name]; ok || name == filepath.Base(first.loader) {
+			if _, ok := found[name]; ok || own[name] || name == filepath.Base(first.loader) {
 				continue
 			}
 			at, library, err := current.find(name)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"rpclab/internal/language"
 	"rpclab/internal/tool"
 )
 
@@ -25,6 +26,7 @@ const binaries = "/usr/bin"
 type Options struct {
 	Program  string   // path of rpclab, for the platform
 	Tools    []string // other programs to include, by the names of [tool.All]
+	Programs []Programs
 	Platform v1.Platform
 	Version  string // for a label
 }
@@ -74,6 +76,17 @@ func (o Options) layers() ([]contents, error) {
 		}
 		layers = append(layers, layer)
 	}
+	programs := slices.SortedFunc(slices.Values(o.Programs), func(a, b Programs) int { return strings.Compare(a.Language, b.Language) })
+	for _, p := range programs {
+		if !RunsHere(o.Platform) {
+			return nil, fmt.Errorf("programs in %s of this machine (%s/%s) do not run on %s", p.Language, runtime.GOOS, runtime.GOARCH, o.Platform)
+		}
+		layer, err := languageLayer(have, p)
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, layer)
+	}
 	if len(o.Tools) > 0 {
 		// The supervisor of a proxy with workers is a shell script ([rpclab/internal/process]).
 		shell, err := programLayer(have, map[string]string{"/bin/sh": "/bin/sh"})
@@ -112,7 +125,7 @@ func assemble(layers []contents, o Options) (v1.Image, error) {
 	config.Config = v1.Config{
 		User:       fmt.Sprintf("%d:%d", User, User), // numbers, so that a kubelet can check that the user is not root
 		Entrypoint: []string{Entrypoint},
-		Env:        []string{"PATH=" + binaries + ":/bin"},
+		Env:        []string{"PATH=" + binaries + ":/bin", language.ImageVariable + "=" + language.ImageDir},
 		WorkingDir: "/tmp",
 		Labels: map[string]string{
 			"org.opencontainers.image.title":       "rpclab",

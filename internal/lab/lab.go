@@ -88,7 +88,9 @@ func (r *run) prepare(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if r.programs, err = buildPrograms(ctx, r.plan.trials, r.Self, r.Remote, r.progress); err != nil {
+	if r.Remote {
+		r.programs = inImage(r.plan.trials, r.MissingPrograms)
+	} else if r.programs, err = buildPrograms(ctx, r.plan.trials, r.Self, r.progress); err != nil {
 		return err
 	}
 	if r.Store == nil {

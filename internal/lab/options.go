@@ -20,6 +20,8 @@ type Options struct {
 	// Remote says that callers cannot reach this machine: proxies, control planes and
 	// gateways run in the cluster.
 	Remote bool
+	// MissingPrograms says why the image of the cluster has no programs of a language, by language.
+	MissingPrograms map[string]string
 	// Store stores every trial as soon as it is measured; nil: nothing is stored.
 	Store *result.Store
 	// Progress is called before and after every trial and once a second during its load, by

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"rpclab/internal/experiment"
+	"rpclab/internal/language"
 )
 
 // ErrNotRun is wrapped by the error of a run in which some arms could not run and others did.
@@ -20,17 +21,36 @@ type programs struct {
 	missing  map[string]string   // why a language has none
 }
 
+// inImage are the programs of a run in a cluster: its image contains all that could be built.
+func inImage(trials []trial, missing map[string]string) programs {
+	built := programs{map[string][]string{}, missing}
+	for _, t := range trials {
+		for _, l := range t.programs {
+			built.commands[l.Name] = l.InImage()
+		}
+	}
+	return built
+}
+
+// Languages returns the languages of the plan's programs other than Go, in the order of the arms.
+func (p Plan) Languages() (all []language.Language) {
+	for _, t := range p.trials {
+		for _, l := range t.programs {
+			if !slices.ContainsFunc(all, func(known language.Language) bool { return known.Name == l.Name }) {
+				all = append(all, l)
+			}
+		}
+	}
+	return all
+}
+
 // buildPrograms builds the programs that the plan needs. Arms whose programs cannot be built do not
 // run; the others do.
-func buildPrograms(ctx context.Context, trials []trial, self []string, remote bool, p *progress) (programs, error) {
+func buildPrograms(ctx context.Context, trials []trial, self []string, p *progress) (programs, error) {
 	built := programs{map[string][]string{}, map[string]string{}}
 	for _, t := range trials {
 		for _, l := range t.programs {
 			if built.commands[l.Name] != nil || built.missing[l.Name] != "" {
-				continue
-			}
-			if remote {
-				built.missing[l.Name] = fmt.Sprintf("programs in %s run on one machine only: leave out --on kubernetes", l.Name)
 				continue
 			}
 			show := lastLineWriter(func(line string) { p.doing(t.Trial, "building programs in "+l.Name+": "+line) })

@@ -28,6 +28,13 @@ func (l Language) Command(self []string) ([]string, error) {
 	if l.Name == Go {
 		return self, nil
 	}
+	if dir := os.Getenv(ImageVariable); dir != "" {
+		text, err := os.ReadFile(filepath.Join(dir, l.Name, "command"))
+		if err != nil {
+			return nil, fmt.Errorf("this image has no programs in %s: build it with rpclab image build --languages %s", l.Name, l.Name)
+		}
+		return lines(text), nil
+	}
 	cache, err := cacheDir()
 	if err != nil {
 		return nil, err
@@ -38,8 +45,10 @@ func (l Language) Command(self []string) ([]string, error) {
 	}
 	now := time.Now()
 	_ = os.Chtimes(commandFile(cache, l), now, now) // removeOld keeps what is in use
-	return strings.Split(strings.TrimSpace(string(text)), "\n"), nil
+	return lines(text), nil
 }
+
+func lines(text []byte) []string { return strings.Split(strings.TrimSpace(string(text)), "\n") }
 
 // Build builds the language's programs unless they are built already, and returns their command.
 // log receives the output of the build tools. Build fails with the tools that are missing.

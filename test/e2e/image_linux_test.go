@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"archive/tar"
+	"crypto/sha256"
 	"errors"
 	"io"
 	"os"
@@ -56,6 +57,62 @@ func TestEveryProgramOfTheImageRunsInIt(t *testing.T) {
 		if err != nil || !strings.Contains(string(said), try.says) {
 			t.Errorf("%s in the image: error %v, output:\n%s", strings.Join(args, " "), err, said)
 		}
+	}
+}
+
+// maxImage is the size that no image of a language may exceed, in bytes, as a registry stores it.
+const maxImage = 200e6
+
+// TestImagesOfEveryLanguageAreSmallAndRun builds an image for each language and starts its server as a container's user
+// would, with the image as the root directory. That needs root.
+func TestImagesOfEveryLanguageAreSmallAndRun(t *testing.T) {
+	t.Parallel()
+	for language, model := range map[string]string{"rust": "grpc", "java": "grpc-netty", "python": "starlette"} {
+		archive := filepath.Join(t.TempDir(), "rpclab.tar")
+		s := rpclab(t, "image", "build", "--output", archive, "--name", "rpclab:test", "--with", "", "--languages", language)
+		if s.code != 0 {
+			t.Fatalf("%s: exit code %d\n%s", language, s.code, s.stderr)
+		}
+		if info, err := os.Stat(archive); err != nil || info.Size() > maxImage {
+			t.Errorf("the image for %s has %v bytes (error %v), want at most %.0f", language, info.Size(), err, maxImage)
+		}
+		root := t.TempDir()
+		unpackImage(t, archive, root)
+		for _, dir := range []string{"proc", "dev"} {
+			if err := os.Mkdir(filepath.Join(root, dir), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// The server exits with 3 when its standard input, the supervisor, has ended.
+		program := exec.CommandContext(t.Context(), "unshare", "--mount", "sh", "-c",
+			`mount --bind /proc "$0/proc" && mount --bind /dev "$0/dev" && exec chroot --userspec=65532:65532 "$0" "$@"`,
+			root, "/rpclab", "program", language, "--listen", "127.0.0.1:0", "--model", model, "--supervised")
+		program.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp", "RPCLAB_IMAGE_PROGRAMS=/opt/rpclab"}
+		if language == "java" {
+			program.Env = append(program.Env, "JAVA_TOOL_OPTIONS=-XX:AOTMode=on") // fails unless the AOT cache is valid
+		}
+		if said, _ := program.CombinedOutput(); program.ProcessState.ExitCode() != 3 {
+			t.Errorf("the server in %s ended with %v, want exit status 3 at the end of its input:\n%s", language, program.ProcessState, said)
+		}
+	}
+}
+
+func TestImagesOfTheSameProgramsAreTheSame(t *testing.T) {
+	t.Parallel()
+	var sums [2][sha256.Size]byte
+	for i := range sums {
+		archive := filepath.Join(t.TempDir(), "rpclab.tar")
+		if s := rpclab(t, "image", "build", "--output", archive, "--with", "", "--languages", "python"); s.code != 0 {
+			t.Fatalf("exit code %d\n%s", s.code, s.stderr)
+		}
+		text, err := os.ReadFile(archive)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums[i] = sha256.Sum256(text)
+	}
+	if sums[0] != sums[1] {
+		t.Errorf("two archives have the checksums %x and %x, want the same", sums[0], sums[1])
 	}
 }
 
@@ -114,7 +171,7 @@ func untar(t *testing.T, from io.Reader, root string) {
 			var out *os.File
 			if out, err = os.OpenFile(at, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600); err == nil {
 				_, err = io.Copy(out, files)
-				err = errors.Join(err, out.Close())
+				err = errors.Join(err, out.Close(), os.Chtimes(at, header.ModTime, header.ModTime))
 			}
 		}
 		if err := errors.Join(err, os.Chmod(at, mode)); err != nil {

@@ -101,6 +101,7 @@ func TestWrongRequestsExitWithCode2(t *testing.T) {
 		{"image-nowhere", func() []string { return []string{"image", "build"} }},
 		{"image-to-standard-output", func() []string { return []string{"image", "build", "--output", "-"} }},
 		{"image-unknown-proxy", func() []string { return []string{"image", "build", "--output", "i.tar", "--with", "envoi"} }},
+		{"image-unknown-language", func() []string { return []string{"image", "build", "--output", "i.tar", "--languages", "pyhton"} }},
 		{"image-platform", func() []string { return []string{"image", "build", "--output", "i.tar", "--platform", "windows/amd64"} }},
 		{"image-name", func() []string { return []string{"image", "build", "--output", "i.tar", "--name", "RPCLab"} }},
 		{"xds-no-endpoints", func() []string { return []string{"xds"} }},

@@ -32,11 +32,16 @@ type outcome struct {
 	code     int // -1: killed by a signal
 }
 
-// begin starts a run on the cluster.
+// begin starts a run on the cluster, with the image that is there.
 func begin(t *testing.T, args ...string) *liveRun {
 	t.Helper()
+	return beginWith(t, image(t, ""), args...)
+}
+
+// beginWith starts a run on the cluster with an image; empty: the run builds and loads its own.
+func beginWith(t *testing.T, name string, args ...string) *liveRun {
+	t.Helper()
 	clusterDir(t)
-	name := image(t, "")
 	g := &liveRun{file: filepath.Join(t.TempDir(), "result.json")}
 	g.command = exec.CommandContext(t.Context(), testkit.Rpclab(t), append([]string{"run", "--on", "kubernetes", "--no-store", "--json", g.file}, args...)...)
 	g.command.Env = append(os.Environ(), "RPCLAB_IMAGE="+name)

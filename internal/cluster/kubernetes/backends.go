@@ -68,7 +68,11 @@ func backendPods(scope objectScope, name string, spec cluster.Spec) (template co
 
 // ownServer is a pod with rpclab's own server.
 func ownServer(scope objectScope, spec cluster.Spec) corev1.PodSpec {
-	program := slices.Concat([]string{"rpclab", "server", "--supervised", "--listen", fmt.Sprint("$(POD_IP):", servicePort), "--id", "$(POD_NAME)"},
+	server := spec.Command
+	if server == nil {
+		server = []string{"rpclab", "server"}
+	}
+	program := slices.Concat(server, []string{"--supervised", "--listen", fmt.Sprint("$(POD_IP):", servicePort), "--id", "$(POD_NAME)"},
 		spec.Args, []string{"--drain", spec.Drain.String()})
 	main := container(mainContainer, scope.image, agentArgs(mainPort, program...))
 	main.Resources = resources(spec.CPUs, spec.Memory)
