@@ -45,7 +45,7 @@ func (t *tail) String() string {
 		_, text, _ = strings.Cut(text, "\n")
 	}
 	if !strings.Contains(text, t.fatal) {
-		return t.fatal // and not the stacks
+		return t.fatal + "\n…\n" + strings.TrimSpace(text)
 	}
 	return strings.TrimSpace(text)
 }
