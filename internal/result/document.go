@@ -8,7 +8,12 @@ import (
 )
 
 // Schema is the version of the JSON form of a [Document]; readers reject other versions.
-const Schema = "rpclab.result/v1"
+const Schema = schemaName + "1"
+
+const (
+	schemaName    = "rpclab.result/v"
+	schemaVersion = 1
+)
 
 // Document is one run. Durations are in milliseconds and times in UTC unless a
 // field's name says otherwise.

@@ -44,6 +44,10 @@ func decode(data []byte) (Document, error) {
 	if err := json.Unmarshal(data, &form); err != nil {
 		return Document{}, fmt.Errorf("read result: %w: not a JSON document: %w", ErrUnreadable, err)
 	}
+	var version int
+	if _, err := fmt.Sscanf(form.Schema, schemaName+"%d", &version); err == nil && version > schemaVersion {
+		return Document{}, fmt.Errorf("read result: the schema is %s, and this rpclab reads %s: %w; update rpclab", form.Schema, Schema, ErrNewer)
+	}
 	if form.Schema != Schema {
 		return Document{}, fmt.Errorf("read result: the schema is %q: %w; read it with the rpclab version that wrote it",
 			form.Schema, ErrSchema)

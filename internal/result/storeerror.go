@@ -13,7 +13,7 @@ import (
 var (
 	// ErrStore: the result store cannot be used. The message says why and what to do.
 	ErrStore = errors.New("result store")
-	// ErrNewer: a later rpclab wrote the store.
+	// ErrNewer: a later rpclab wrote the store or document.
 	ErrNewer = errors.New("written by a newer rpclab")
 	// ErrUnreadable: the document is damaged.
 	ErrUnreadable = errors.New("the document is damaged")
@@ -47,6 +47,8 @@ func explain(err error) (why, help string) {
 		}
 	}
 	switch {
+	case errors.Is(err, ErrNewer):
+		return "", "update rpclab, " + remedy
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrExist):
 		return "the path of the directory is a file: ", remedy
 	case errors.Is(err, syscall.EISDIR):
