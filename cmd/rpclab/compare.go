@@ -144,7 +144,7 @@ func (f compareFlags) write(out io.Writer, c result.Comparison) error {
 		shared = result.WithoutPaths(c)
 	}
 	return f.outputs.render(out, renderings{
-		terminal: func(w io.Writer) error { return report.Compare(w, c, terminalOptions(w)) },
+		terminal: func(w io.Writer) error { return report.Compare(w, c, f.outputs.terminal(w)) },
 		json:     func(w io.Writer) error { return result.WriteComparison(w, shared) },
 		md:       func(w io.Writer) error { return report.CompareMarkdown(w, shared) },
 		junit:    func(w io.Writer) error { return report.CompareJUnit(w, shared, f.undecided == undecidedFails) },

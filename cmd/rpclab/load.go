@@ -130,7 +130,7 @@ func runLoad(c *cobra.Command, f loadFlags) error {
 	if err := errors.Join(err, f.outputs.write(c, document, checks)); err != nil {
 		return err
 	}
-	if !f.keeping.noStore {
+	if !f.keeping.noStore && !f.progress.quiet {
 		printReportHint(c, f.outputs, document.Experiment, document.ID)
 	}
 	if document.Partial {
@@ -160,7 +160,7 @@ func (f loadFlags) runAndStore(c *cobra.Command, load *generator.Load) (d result
 		return d, err
 	}
 	defer func() { view.close(d, err) }()
-	shown := newLoadView(c.ErrOrStderr(), load, f.live, view, cancel)
+	shown := newLoadView(f.progress.writer(c.ErrOrStderr()), load, f.live, view, cancel)
 	d, err = load.Run(ctx, shown.calls)
 	shown.end(d)
 	if err != nil || store == nil {

@@ -33,6 +33,7 @@ type loadFlags struct {
 	flow       []string
 	keeping    storeFlags
 	machine    machineFlags
+	progress   progressFlags
 	selfTest   bool
 	calculator calculateFlags
 }
@@ -90,6 +91,7 @@ func (f *loadFlags) register(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.asserts, "assert", nil, "`condition` that must hold (repeatable)")
 	f.outputs.register(flags)
 	f.outputs.registerFiles(flags)
+	f.progress.register(flags)
 	f.live.register(flags)
 	f.keeping.register(flags)
 	f.machine.register(flags)

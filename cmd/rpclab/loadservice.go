@@ -21,7 +21,7 @@ import (
 var (
 	serviceLoadFlags = []string{"service", "call", "mix", "flow", "rate", "search", "search-from", "search-to", "search-precision", "arrivals", "max-in-flight", "concurrency", "think", "duration", "calls", "rounds",
 		"warmup", "warmup-max", "timeout", "connections", "balance", "engine"}
-	serviceOutputFlags = []string{"seed", "assert", "json", "md", "html", "csv", "junit", "keep-paths", "web", "listen", "metrics", "no-store", "store-limit", "no-wait"}
+	serviceOutputFlags = []string{"seed", "assert", "json", "md", "html", "csv", "junit", "keep-paths", "web", "listen", "metrics", "no-store", "store-limit", "no-wait", "color", "quiet"}
 )
 
 // checkServiceFlags checks that no other flag is set.
@@ -45,7 +45,7 @@ func loadService(c *cobra.Command, f loadFlags) error {
 	if engines := []string{generator.Wire, generator.GRPCGo}; !slices.Contains(engines, f.Engine) {
 		return usageError{fmt.Errorf("--engine %s: unknown engine%s", f.Engine, suggest.DidYouMean(f.Engine, engines))}
 	}
-	run := runFlags{on: "local", service: f.service, keeping: f.keeping, machine: f.machine, asserts: f.asserts, outputs: f.outputs, live: f.live}
+	run := runFlags{on: "local", service: f.service, keeping: f.keeping, machine: f.machine, asserts: f.asserts, outputs: f.outputs, progress: f.progress, live: f.live}
 	run.Call, run.Mix, run.Flow, run.Seed, run.Rounds = f.Call, f.mix, f.flow, f.Seed, f.Rounds
 	if err := run.openService(); err != nil {
 		return usageError{err}

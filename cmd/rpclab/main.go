@@ -18,9 +18,12 @@ func main() {
 	defer stop()
 	command := root()
 	command.SetArgs(withTwoDashes(os.Args[1:]))
-	err := command.ExecuteContext(ctx)
+	executed, err := command.ExecuteContextC(ctx)
 	if err != nil && !errors.Is(err, errReported) {
 		fmt.Fprintln(os.Stderr, "rpclab:", strings.ReplaceAll(err.Error(), context.Canceled.Error(), "interrupted"))
+		if defaults := executed.Annotations[appliedDefaults]; defaults != "" && exitCode(err) == exitUsage {
+			fmt.Fprintln(os.Stderr, "rpclab:", defaults)
+		}
 	}
 	stop()
 	os.Exit(exitCode(err))
@@ -50,5 +53,10 @@ in interleaved rounds, injects faults, and reports which differences are real.`,
 		runCommand(), initCommand(), loadCommand(), cleanCommand(), listCommand(), runsCommand(), reportCommand(), compareCommand(), serveCommand(),
 		serverCommand(), xdsCommand(), gatewayCommand(), labCommand(), callerCommand(), agentCommand(), reapCommand(), infrastructureCommand(), programCommand(), forwardCommand(), faultProxyCommand(), selfTestServerCommand(), imageCommand(), serversCommand(), doctorCommand(), schemaCommand(), versionCommand(),
 	)
+	for _, name := range configurable {
+		if sub, _, err := command.Find([]string{name}); err == nil {
+			readDefaults(sub)
+		}
+	}
 	return command
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -24,6 +25,8 @@ import (
 // outputs are the files to which a command writes its result.
 type outputs struct {
 	json, md, html, csv, junit string
+	benchstat                  string
+	color                      string
 	full                       bool // print the full report, not only the summary
 	keepPaths                  bool // leave absolute paths in the files
 }
@@ -31,6 +34,7 @@ type outputs struct {
 func (o *outputs) register(flags *pflag.FlagSet) {
 	flags.StringVar(&o.json, "json", "", "write the result as JSON to `file`; - writes nothing else to standard output")
 	flags.StringVar(&o.md, "md", "", "write the report as Markdown to `file`")
+	flags.StringVar(&o.color, "color", colorAuto, "`when` the report on standard output has colours: auto (on a terminal, unless NO_COLOR is set), always or never")
 	o.registerJUnit(flags)
 }
 
@@ -53,12 +57,18 @@ func (o *outputs) registerJUnit(flags *pflag.FlagSet) {
 
 // check finds out before a long run whether the files can be written.
 func (o outputs) check() error {
+	if colors := []string{colorAuto, colorAlways, colorNever}; o.color != "" && !slices.Contains(colors, o.color) {
+		return fmt.Errorf("--color %s: must be %s, %s or %s", o.color, colorAuto, colorAlways, colorNever)
+	}
 	for _, only := range []struct{ flag, path string }{{"--md", o.md}, {"--html", o.html}, {"--csv", o.csv}, {"--junit", o.junit}} {
 		if only.path == "-" {
 			return fmt.Errorf("%s -: rpclab prints the report on standard output; name a file", only.flag)
 		}
 	}
-	for _, path := range []string{o.json, o.md, o.html, o.csv, o.junit} {
+	if o.json == "-" && o.benchstat == "-" {
+		return errors.New("--json - and --benchstat - both write to standard output; name a file for one of them")
+	}
+	for _, path := range []string{o.json, o.md, o.html, o.csv, o.junit, o.benchstat} {
 		if path == "" || path == "-" || isDevice(path) {
 			continue
 		}
@@ -81,15 +91,18 @@ func (o outputs) check() error {
 }
 
 // renderings write one result in several formats.
-type renderings struct{ terminal, json, md, html, csv, junit func(io.Writer) error }
+type renderings struct{ terminal, json, md, html, csv, junit, benchstat func(io.Writer) error }
 
 // render writes every form that was asked for.
 func (o outputs) render(out io.Writer, d renderings) error {
 	var errs []error
-	if o.json == "-" {
-		errs = append(errs, d.json(out))
-	} else {
-		errs = append(errs, d.terminal(out), writeFile(o.json, d.json))
+	switch {
+	case o.json == "-":
+		errs = append(errs, d.json(out), writeFile(o.benchstat, d.benchstat))
+	case o.benchstat == "-":
+		errs = append(errs, d.benchstat(out), writeFile(o.json, d.json))
+	default:
+		errs = append(errs, d.terminal(out), writeFile(o.json, d.json), writeFile(o.benchstat, d.benchstat))
 	}
 	return errors.Join(append(errs, writeFile(o.md, d.md), writeFile(o.html, d.html), writeFile(o.csv, d.csv), writeFile(o.junit, d.junit))...)
 }
@@ -101,22 +114,23 @@ func (o outputs) write(c *cobra.Command, d result.Document, checks []report.Chec
 		shared = result.WithoutPaths(d)
 	}
 	return o.render(c.OutOrStdout(), renderings{
-		terminal: func(w io.Writer) error { return renderReport(w, d, o.full) },
-		json:     func(w io.Writer) error { return result.Write(w, shared) },
-		md:       func(w io.Writer) error { return report.Markdown(w, shared, checks...) },
-		html:     func(w io.Writer) error { return html.Write(w, shared, checks...) },
-		csv:      func(w io.Writer) error { return report.CSV(w, shared) },
-		junit:    func(w io.Writer) error { return report.JUnit(w, shared, checks) },
+		terminal:  func(w io.Writer) error { return o.renderReport(w, d) },
+		json:      func(w io.Writer) error { return result.Write(w, shared) },
+		md:        func(w io.Writer) error { return report.Markdown(w, shared, checks...) },
+		html:      func(w io.Writer) error { return html.Write(w, shared, checks...) },
+		csv:       func(w io.Writer) error { return report.CSV(w, shared) },
+		junit:     func(w io.Writer) error { return report.JUnit(w, shared, checks) },
+		benchstat: func(w io.Writer) error { return report.Benchstat(w, shared) },
 	})
 }
 
 // renderReport writes the report of a run, or the summary of `rpclab load`.
-func renderReport(out io.Writer, d result.Document, full bool) error {
+func (o outputs) renderReport(out io.Writer, d result.Document) error {
 	if d.Experiment == generator.Experiment {
 		return summary.Terminal(out, d)
 	}
-	options := terminalOptions(out)
-	options.Full = full
+	options := o.terminal(out)
+	options.Full = o.full
 	return report.Terminal(out, d, options)
 }
 
@@ -168,16 +182,24 @@ func copyTo(w io.Writer, text *bytes.Buffer) error {
 	return err
 }
 
-// terminalOptions returns the width of a terminal and whether it shows colours; otherwise
-// plain text of 80 columns.
-func terminalOptions(w io.Writer) report.Options {
-	file, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) {
-		return report.Options{}
+// The values of --color.
+const (
+	colorAuto   = "auto"
+	colorAlways = "always"
+	colorNever  = "never"
+)
+
+// terminal returns the width of a terminal and whether the text has colours; by default plain text of 80
+// columns that is no terminal's.
+func (o outputs) terminal(w io.Writer) (options report.Options) {
+	if file, ok := w.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		if width, _, err := term.GetSize(int(file.Fd())); err == nil {
+			options.Width = width
+		}
+		options.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	}
-	width, _, err := term.GetSize(int(file.Fd()))
-	if err != nil {
-		width = 0
+	if o.color == colorAlways || o.color == colorNever {
+		options.Color = o.color == colorAlways
 	}
-	return report.Options{Width: width, Color: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+	return options
 }

@@ -76,7 +76,7 @@ func (f planner) show(c *cobra.Command, plan lab.Plan) error {
 	}
 	planned = analysis.Foresee(planned, earlier)
 	return f.outputs.render(c.OutOrStdout(), renderings{
-		terminal: func(w io.Writer) error { return report.Plan(w, planned, terminalOptions(w)) },
+		terminal: func(w io.Writer) error { return report.Plan(w, planned, f.outputs.terminal(w)) },
 		json: func(w io.Writer) error {
 			out := json.NewEncoder(w)
 			out.SetIndent("", "  ")
@@ -123,7 +123,7 @@ func (f planner) runPilot(c *cobra.Command, plan lab.Plan) (d result.Document, e
 	needs := pilot.Needs(result.Plan{})
 	fmt.Fprintf(c.ErrOrStderr(), "rpclab: the pilot measures %s and %s in %d rounds, with about %d processes at a time\n",
 		plan.Baseline, plan.Arms[other].Name, pilot.Rounds, needs.Processes)
-	bar := newProgress(c.ErrOrStderr())
+	bar := newProgress(c.ErrOrStderr(), progressFlags{})
 	defer bar.end()
 	return conductLocal(c.Context(), c.ErrOrStderr(), pilot, lab.Options{Kind: f.on, Progress: bar.show}, f.machine)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"rpclab/internal/lab"
@@ -18,24 +20,58 @@ import (
 // progressInterval is the time between two lines where lines cannot be overwritten.
 const progressInterval = 5 * time.Second
 
+// progressFlags say how much of its progress a command prints.
+type progressFlags struct{ quiet, verbose bool }
+
+func (f *progressFlags) register(flags *pflag.FlagSet) {
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print no progress and no hints, only the report, warnings and errors")
+}
+
+func (f *progressFlags) registerVerbose(flags *pflag.FlagSet) {
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print a line for each trial that ended")
+}
+
+// writer is where a load prints its progress.
+func (f progressFlags) writer(out io.Writer) io.Writer {
+	if f.quiet {
+		return io.Discard
+	}
+	return out
+}
+
+func (f progressFlags) check() error {
+	if f.quiet && f.verbose {
+		return errors.New("--quiet and --verbose exclude each other: use one of them")
+	}
+	return nil
+}
+
 // progress prints the progress of a run: one line that it overwrites on a terminal, or a new
 // line every [progressInterval] elsewhere.
 type progress struct {
 	out      io.Writer
 	terminal bool
+	flags    progressFlags
 	mu       sync.Mutex
 	printed  time.Time
 	waiting  string // the last text of wait
 }
 
-func newProgress(out io.Writer) *progress {
+func newProgress(out io.Writer, flags progressFlags) *progress {
 	file, ok := out.(*os.File)
-	return &progress{out: out, terminal: ok && term.IsTerminal(int(file.Fd())), printed: time.Now()}
+	return &progress{out: out, flags: flags, terminal: ok && term.IsTerminal(int(file.Fd())), printed: time.Now()}
 }
 
 func (p *progress) show(now lab.Progress) {
+	if p.flags.quiet {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.flags.verbose && now.Ended != nil {
+		p.clear()
+		fmt.Fprintln(p.out, trialLine(now))
+	}
 	idle := now.Ended == nil && now.Doing == "" && now.Live == nil
 	if !p.terminal && (idle || time.Since(p.printed) < progressInterval) {
 		return
@@ -69,6 +105,9 @@ func (p *progress) show(now lab.Progress) {
 
 // wait prints what the run waits for between trials.
 func (p *progress) wait(what string) {
+	if p.flags.quiet {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.terminal {
@@ -119,8 +158,34 @@ func backendBars(backends map[string]uint64) string {
 	return text
 }
 
+// trialLine describes a trial that ended.
+func trialLine(now lab.Progress) string {
+	t := now.Ended
+	line := fmt.Sprintf("trial %d of %d: round %d, %s", now.Trial.Order+1, now.Planned, now.Trial.Round, now.Trial.Arm)
+	if cell := result.Cell(now.Trial.Cell); len(cell) > 0 {
+		line += ", " + cell.String()
+	}
+	if t.Failed != "" {
+		return line + ": no measurement: " + t.Failed
+	}
+	return fmt.Sprintf("%s: %d calls, %d failed, p50 %s ms, p99 %s ms", line, t.Calls, t.Measures.Failed(), threeDigits(t.Latency.P50), threeDigits(t.Latency.P99))
+}
+
+func threeDigits(v float64) string {
+	if v >= 100 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.3g", v)
+}
+
 // end clears the line for the output that follows.
 func (p *progress) end() {
+	if !p.flags.quiet {
+		p.clear()
+	}
+}
+
+func (p *progress) clear() {
 	if p.terminal {
 		fmt.Fprint(p.out, "\r\x1b[K")
 	}

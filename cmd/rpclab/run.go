@@ -35,6 +35,7 @@ type runFlags struct {
 	machine  machineFlags
 	asserts  []string
 	outputs  outputs
+	progress progressFlags
 	live     pageFlags
 }
 
@@ -101,6 +102,8 @@ With --no-wait it starts at once, and the results of both say so.`,
 		"`condition` that every arm must meet, such as 'p99 < 50ms' or 'errors == 0' (repeatable)")
 	f.outputs.register(flags)
 	f.outputs.registerRun(flags)
+	f.progress.register(flags)
+	f.progress.registerVerbose(flags)
 	f.live.register(flags)
 	return command
 }
@@ -118,7 +121,7 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 	if c.Flags().Changed("listen") && !f.live.web {
 		return usageError{errListenWithoutWeb}
 	}
-	if err := f.checkUntil(c.Flags().Changed); err != nil {
+	if err := errors.Join(f.progress.check(), f.checkUntil(c.Flags().Changed)); err != nil {
 		return usageError{err}
 	}
 	file, doc, err := openExperiment(name)
@@ -167,7 +170,7 @@ func (f runFlags) runAndReport(c *cobra.Command, plan lab.Plan, commandLine stri
 	}
 	checks := checkArms(assertions, document.Arms)
 	written := f.outputs.write(c, document, checks)
-	if written == nil && !f.keeping.noStore {
+	if written == nil && !f.keeping.noStore && !f.progress.quiet {
 		printReportHint(c, f.outputs, document.Experiment, document.ID)
 	}
 	if err := errors.Join(err, written); err != nil {
@@ -283,7 +286,7 @@ func onFlag(kind string) string {
 // runAndShow runs a plan and shows its progress: on standard error, and on request on a page
 // and to Prometheus. commandLine repeats the run.
 func (f runFlags) runAndShow(c *cobra.Command, plan lab.Plan, commandLine string) (document result.Document, err error) {
-	bar := newProgress(c.ErrOrStderr())
+	bar := newProgress(c.ErrOrStderr(), f.progress)
 	defer bar.end()
 	store, done, err := f.keeping.open(c.ErrOrStderr())
 	if err != nil {

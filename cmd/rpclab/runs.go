@@ -42,7 +42,8 @@ func reportCommand() *cobra.Command {
 		Long: `Prints the report of a run. RUN is an ID, the start of an ID, 'latest', or a
 file that --json wrote (NAME.json).`,
 		Example: `  rpclab report latest
-  rpclab report 20261120-1845 --md report.md --html report.html`,
+  rpclab report 20261120-1845 --md report.md --html report.html
+  rpclab report latest --benchstat new.txt && benchstat old.txt new.txt`,
 		Args: exactly(1, "run"),
 		RunE: abortable(readStore(func(c *cobra.Command, store *result.Store, args []string) error {
 			if err := o.check(); err != nil {
@@ -55,7 +56,7 @@ file that --json wrote (NAME.json).`,
 			if err := o.write(c, d, nil); err != nil {
 				return err
 			}
-			if d.Experiment != generator.Experiment && !o.full {
+			if d.Experiment != generator.Experiment && !o.full && o.benchstat != "-" {
 				printReportHint(c, o, d.Experiment, args[0])
 			}
 			return nil
@@ -63,6 +64,7 @@ file that --json wrote (NAME.json).`,
 	}
 	o.register(command.Flags())
 	o.registerRun(command.Flags())
+	command.Flags().StringVar(&o.benchstat, "benchstat", "", "write a line for each trial to `file`, in the format of benchstat; - writes nothing else to standard output")
 	return command
 }
 

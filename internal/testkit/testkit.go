@@ -112,10 +112,12 @@ func Rpclab(t testing.TB) string {
 }
 
 // Main runs the tests of a package that uses [Rpclab], then what closes their resources. It removes
-// the program and fails if a goroutine is left. Runs that the tests start do not wait for each other.
+// the program and fails if a goroutine is left. Runs that the tests start do not wait for each other, and have
+// no defaults of the user's.
 // Call it from TestMain.
 func Main(m *testing.M, closing ...func()) {
-	_ = os.Setenv("RPCLAB_MACHINE_LOCK", "off") // the name is valid
+	_ = os.Setenv("RPCLAB_MACHINE_LOCK", "off") // the names are valid
+	_ = os.Setenv("RPCLAB_CONFIG", os.DevNull)
 	code := m.Run()
 	for _, closes := range closing {
 		closes()

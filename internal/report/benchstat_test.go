@@ -1,0 +1,34 @@
+package report
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestBenchstatHasALineForEachTrial(t *testing.T) {
+	d := channels()
+	d.Experiment, d.Arms[0].Name = "my test", "a/b c"
+	d.Arms[0].Trials[0].Failed = "the caller died"
+	d.Arms[1].Trials[0].Latency.Lost = 0.25
+	trials := 0
+	for _, arm := range d.Arms {
+		trials += len(arm.Trials)
+	}
+	var out bytes.Buffer
+	if err := Benchstat(&out, d); err != nil {
+		t.Fatal(err)
+	}
+	lines := regexp.MustCompile(`(?m)^BenchmarkMy_test/arm=\S+ [0-9]+( [0-9.e+-]+ [^ \n]+)+$`).FindAllString(out.String(), -1)
+	if len(lines) != trials-1 {
+		t.Errorf("%d lines, want one for each of %d trials but the failed one:\n%s", len(lines), trials, out.String())
+	}
+	if first := lines[0]; !strings.Contains(first, "/arm=a_b_c/load.burst=") || !strings.Contains(first, " p50-sec ") || !strings.Contains(first, " p99-sec ") {
+		t.Errorf("the first line is %s", first)
+	}
+	lossy := lines[len(d.Arms[0].Trials)-1]
+	if !strings.Contains(lossy, " p99-sec ") || !strings.Contains(lossy, " lost-share") {
+		t.Errorf("a trial that lost calls has no p99 or no share of them: %s", lossy)
+	}
+}
