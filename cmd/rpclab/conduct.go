@@ -11,6 +11,7 @@ import (
 	"rpclab/internal/cluster"
 	"rpclab/internal/cluster/local"
 	"rpclab/internal/lab"
+	generator "rpclab/internal/load"
 	"rpclab/internal/measure"
 	"rpclab/internal/process"
 	"rpclab/internal/result"
@@ -31,7 +32,9 @@ func conduct(ctx context.Context, plan lab.Plan, o lab.Options, open func(*lab.O
 	if o.Cluster, err = open(&o); err != nil {
 		return document, err
 	}
-	defer func() { err = errors.Join(err, o.Cluster.Close()) }()
+	if o.Cluster != nil {
+		defer func() { err = errors.Join(err, o.Cluster.Close()) }()
+	}
 	return lab.Run(ctx, plan, o)
 }
 
@@ -40,13 +43,22 @@ func conductLocal(ctx context.Context, out io.Writer, plan lab.Plan, o lab.Optio
 	if err := isolate(plan); err != nil {
 		return document, err
 	}
-	entry, err := machine.enter(ctx, out, "rpclab run "+plan.Name)
+	name := "rpclab run " + plan.Name
+	if plan.Name == generator.Experiment {
+		name = "rpclab load " + plan.Arms[0].Name
+	}
+	entry, err := machine.enter(ctx, out, name)
 	if err != nil {
 		return document, err
 	}
 	defer entry.Leave()
 	o.OtherRuns = entry.Others
-	return conduct(ctx, plan, o, func(o *lab.Options) (cluster.Cluster, error) { return openLocal(out, o) })
+	return conduct(ctx, plan, o, func(o *lab.Options) (cluster.Cluster, error) {
+		if plan.AtTarget() {
+			return nil, nil
+		}
+		return openLocal(out, o)
+	})
 }
 
 // isolate moves this program into a network of its own if the plan drops packets.

@@ -2,18 +2,16 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"rpclab/internal/lab"
 	generator "rpclab/internal/load"
 	"rpclab/internal/load/summary"
-	"rpclab/internal/result"
 )
 
 func loadCommand() *cobra.Command {
@@ -93,9 +91,6 @@ service_, lateness_ or message_), rate, calls, errors, errors.CODE and dropped.`
 			if f.service != "" {
 				return loadService(c, f)
 			}
-			if f.search.slo != "" {
-				return usageError{errors.New("--search needs --service FILE: write the file with 'rpclab init " + args[0] + "'")}
-			}
 			f.Target, f.Stdin = args[0], c.InOrStdin()
 			return runLoad(c, f)
 		},
@@ -106,8 +101,7 @@ service_, lateness_ or message_), rate, calls, errors, errors.CODE and dropped.`
 
 // runLoad loads a target, prints the result and checks the assertions.
 func runLoad(c *cobra.Command, f loadFlags) error {
-	assertions, err := f.finish(c.Flags())
-	if err != nil {
+	if err := f.finish(c.Flags()); err != nil {
 		return usageError{err}
 	}
 	self, err := os.Executable()
@@ -121,52 +115,8 @@ func runLoad(c *cobra.Command, f loadFlags) error {
 	} else if err != nil {
 		return err
 	}
-	document, err := f.runAndStore(c, load)
-	err = errors.Join(err, load.Close())
-	if document.ID == "" {
-		return err
-	}
-	checks := checkArms(assertions, document.Arms)
-	if err := errors.Join(err, f.outputs.write(c, document, checks)); err != nil {
-		return err
-	}
-	if !f.keeping.noStore && !f.progress.quiet {
-		printReportHint(c, f.outputs, document.Experiment, document.ID)
-	}
-	if document.Partial {
-		return fmt.Errorf("%w; the result covers the calls made so far", context.Canceled)
-	}
-	return reportFailures(c.ErrOrStderr(), checks, 1)
-}
-
-// runAndStore runs a load, shows its progress and stores the result.
-func (f loadFlags) runAndStore(c *cobra.Command, load *generator.Load) (d result.Document, err error) {
-	store, done, err := f.keeping.open(c.ErrOrStderr()) // fail before a long load
-	if err != nil {
-		return d, err
-	}
-	defer func() { err = errors.Join(err, done()) }()
-	entry, err := f.machine.enter(c.Context(), c.ErrOrStderr(), "rpclab load "+load.Name())
-	if err != nil {
-		return d, err
-	}
-	defer entry.Leave()
-	load.OtherRuns = entry.Others
-	load.ID = result.NewID(time.Now())
-	ctx, cancel := context.WithCancel(c.Context())
-	defer cancel()
-	view, err := f.live.open(c.ErrOrStderr(), store)
-	if err != nil {
-		return d, err
-	}
-	defer func() { view.close(d, err) }()
-	shown := newLoadView(f.progress.writer(c.ErrOrStderr()), load, f.live, view, cancel)
-	d, err = load.Run(ctx, shown.calls)
-	shown.end(d)
-	if err != nil || store == nil {
-		return d, err
-	}
-	return d, store.Save(context.Background(), d) // also after an interrupt
+	err = f.run().runAndReport(c, lab.LoadPlan(load), "")
+	return errors.Join(err, load.Close())
 }
 
 // selfTest measures the load generator alone.

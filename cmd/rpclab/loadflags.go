@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/pflag"
 
 	generator "rpclab/internal/load"
-	"rpclab/internal/result/condition"
 	"rpclab/internal/suggest"
 )
 
@@ -98,35 +97,38 @@ func (f *loadFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.selfTest, "self-test", false, "measure the load generator itself, without a target")
 }
 
+// run returns the flags of the run of an experiment with one arm.
+func (f loadFlags) run() runFlags {
+	return runFlags{on: "local", service: f.service, keeping: f.keeping, machine: f.machine, asserts: f.asserts, outputs: f.outputs, progress: f.progress, live: f.live}
+}
+
 // finish validates the flags and completes the settings.
-func (f *loadFlags) finish(flags *pflag.FlagSet) (all []condition.Condition, err error) {
+func (f *loadFlags) finish(flags *pflag.FlagSet) (err error) {
 	for _, name := range []string{"rate", "concurrency", "connections", "cores", "duration", "calls", "rounds",
 		"max-message", "max-header-list", "stream-messages", "stream-duration", "streams", "connect-rate", "keepalive", "idle-close"} {
 		if flag := flags.Lookup(name); flag.Changed && (flag.Value.String() == "0" || flag.Value.String() == "0s") {
-			return nil, fmt.Errorf("--%s 0: use a value above 0, or leave the flag out", name)
+			return fmt.Errorf("--%s 0: use a value above 0, or leave the flag out", name)
 		}
 	}
 	if flags.Changed("listen") && !f.live.web {
-		return nil, errListenWithoutWeb
+		return errListenWithoutWeb
 	}
 	f.NoMessages = flags.Changed("messages") && f.Messages == 0
 	switch f.arrivals {
 	case "constant", "poisson":
 		f.Poisson = f.arrivals == "poisson"
 	default:
-		return nil, fmt.Errorf("--arrivals: no distribution %q%s", f.arrivals,
+		return fmt.Errorf("--arrivals: no distribution %q%s", f.arrivals,
 			suggest.DidYouMean(f.arrivals, []string{"constant", "poisson"}))
 	}
 	if !flags.Changed("seed") {
 		f.Seed = rand.Uint64N(1 << 32)
 	}
 	if f.Search, err = f.search.of(f.Settings, f.arrivals, flags.Changed); err != nil {
-		return nil, err
+		return err
 	}
-	if all, err = parseAssertions(f.asserts); err != nil {
-		return nil, err
-	}
-	return all, errors.Join(f.outputs.check(), f.live.check())
+	_, err = parseAssertions(f.asserts)
+	return errors.Join(err, f.outputs.check(), f.live.check()) // before a server is called
 }
 
 // connections is the flag that takes a number or per-call.

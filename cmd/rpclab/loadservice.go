@@ -39,13 +39,13 @@ func loadService(c *cobra.Command, f loadFlags) error {
 	if err := checkServiceFlags(c.Flags()); err != nil {
 		return usageError{err}
 	}
-	if _, err := f.finish(c.Flags()); err != nil {
+	if err := f.finish(c.Flags()); err != nil {
 		return usageError{err}
 	}
 	if engines := []string{generator.Wire, generator.GRPCGo}; !slices.Contains(engines, f.Engine) {
 		return usageError{fmt.Errorf("--engine %s: unknown engine%s", f.Engine, suggest.DidYouMean(f.Engine, engines))}
 	}
-	run := runFlags{on: "local", service: f.service, keeping: f.keeping, machine: f.machine, asserts: f.asserts, outputs: f.outputs, progress: f.progress, live: f.live}
+	run := f.run()
 	run.Call, run.Mix, run.Flow, run.Seed, run.Rounds = f.Call, f.mix, f.flow, f.Seed, f.Rounds
 	if err := run.openService(); err != nil {
 		return usageError{err}

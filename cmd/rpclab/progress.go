@@ -52,6 +52,7 @@ type progress struct {
 	out      io.Writer
 	terminal bool
 	flags    progressFlags
+	load     bool // of a load, which is not compared
 	mu       sync.Mutex
 	printed  time.Time
 	waiting  string // the last text of wait
@@ -77,6 +78,36 @@ func (p *progress) show(now lab.Progress) {
 		return
 	}
 	p.printed = time.Now()
+	line := runLine(now)
+	if p.load {
+		line = loadLine(now)
+	}
+	if p.terminal {
+		p.overwrite(line)
+		return
+	}
+	fmt.Fprintln(p.out, line)
+}
+
+// loadLine describes a load in progress.
+func loadLine(now lab.Progress) string {
+	line := fmt.Sprintf("%4.0f s", time.Since(now.Began).Seconds())
+	if l := now.Live; l != nil {
+		milliseconds := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+		line = fmt.Sprintf("%4.0f s %8.0f/s  p50 %.3g ms  p99 %.3g ms  late %.2g ms  %d failed, %d open",
+			l.Elapsed.Seconds(), l.Rate, milliseconds(l.P50), milliseconds(l.P99), milliseconds(l.Late), l.Failed, l.InFlight)
+	}
+	if now.Planned > 1 {
+		line = fmt.Sprintf("[%d/%d] ", now.Trial.Round, now.Planned) + line
+	}
+	if now.Doing != "" {
+		line += "  " + now.Doing
+	}
+	return line
+}
+
+// runLine describes an experiment in progress.
+func runLine(now lab.Progress) string {
 	done := now.Trial.Order
 	if now.Ended != nil {
 		done++
@@ -96,11 +127,7 @@ func (p *progress) show(now lab.Progress) {
 	if now.Live != nil && now.Live.Elapsed > shortLoad {
 		line += "  " + liveClause(*now.Live)
 	}
-	if p.terminal {
-		p.overwrite(line)
-		return
-	}
-	fmt.Fprintln(p.out, line)
+	return line
 }
 
 // wait prints what the run waits for between trials.

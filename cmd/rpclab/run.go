@@ -173,6 +173,9 @@ func (f runFlags) runAndReport(c *cobra.Command, plan lab.Plan, commandLine stri
 	if written == nil && !f.keeping.noStore && !f.progress.quiet {
 		printReportHint(c, f.outputs, document.Experiment, document.ID)
 	}
+	if errors.Is(err, context.Canceled) && document.Experiment == generator.Experiment {
+		err = fmt.Errorf("%w; the result covers the calls made so far", context.Canceled)
+	}
 	if err := errors.Join(err, written); err != nil {
 		return err
 	}
@@ -287,6 +290,7 @@ func onFlag(kind string) string {
 // and to Prometheus. commandLine repeats the run.
 func (f runFlags) runAndShow(c *cobra.Command, plan lab.Plan, commandLine string) (document result.Document, err error) {
 	bar := newProgress(c.ErrOrStderr(), f.progress)
+	bar.load = plan.Name == generator.Experiment
 	defer bar.end()
 	store, done, err := f.keeping.open(c.ErrOrStderr())
 	if err != nil {

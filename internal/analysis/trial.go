@@ -46,31 +46,13 @@ type CallerRecord struct {
 // its load.
 func (r Record) Summarize(trial result.Trial) result.Trial {
 	seen := r.Merged
-	var errs [8]error
-	trial.Calls, trial.Dropped, trial.Late = seen.Calls, seen.Dropped, seen.Late
-	trial.Errors, trial.Samples = seen.Errors, seen.Samples
-	trial.Latency, errs[0] = result.FromEncoded(seen.Latency)
-	trial.Service, errs[1] = result.FromEncoded(seen.Service)
-	trial.Lateness, errs[2] = result.FromEncoded(seen.Lateness)
-	if len(seen.Errors) > 0 {
-		trial.AnsweredLateness = new(result.Histogram)
-		*trial.AnsweredLateness, errs[3] = result.FromEncoded(seen.AnsweredLateness)
-	}
-	if seen.Answers != "" {
-		trial.Messages = new(result.Histogram)
-		*trial.Messages, errs[6] = result.FromEncoded(seen.Answers)
-	}
-	trial.Callers, errs[4] = r.callers()
-	errs[5] = trial.CountLost(r.Config.Caller.Timeout, 0)
-	trial.ByName, errs[7] = namedCalls(seen.ByName, r.Config.Caller.Timeout, trial.Lateness)
-	if err := errors.Join(errs[:]...); err != nil {
+	trial = Measured(trial, seen, r.Config.Caller.Timeout, 0)
+	var err error
+	if trial.Callers, err = r.callers(); err != nil {
 		trial.Failed = err.Error()
 	}
-	trial.ElapsedMS = result.Milliseconds(seen.Elapsed)
-	trial.Rate, trial.Window = Rate(seen)
 	trial.Backends = r.callsPerBackend()
 	trial.Timeline = timeline(seen, r.Endpoints)
-	trial.LatencyOverTime = LatencyOverTime(seen)
 	trial.Resources = result.Resources{
 		Client:  usagePerCall(usageOf(seen), seen.Calls),
 		Server:  usagePerCall(total(r.Servers), seen.Calls),
@@ -93,6 +75,34 @@ func (r Record) Summarize(trial result.Trial) result.Trial {
 	trial.Limited, trial.LimitedBy = generatorLimit(r.Config.Load, trial.Measures, seen.Waited)
 	trial.Groups = groups(trial.Backends, len(r.Events) > 0, seen, r.Endpoints)
 	trial.Balance = balance(trial.Groups)
+	return trial
+}
+
+// Measured adds the measures of a load to its trial. A lost call counts as timeout; cancelled calls, which an
+// interrupt ended, are left out of the latency.
+func Measured(trial result.Trial, seen measure.Measurement, timeout time.Duration, cancelled uint64) result.Trial {
+	var errs [7]error
+	trial.Calls, trial.Dropped, trial.Late = seen.Calls, seen.Dropped, seen.Late
+	trial.Errors, trial.Samples = seen.Errors, seen.Samples
+	trial.Latency, errs[0] = result.FromEncoded(seen.Latency)
+	trial.Service, errs[1] = result.FromEncoded(seen.Service)
+	trial.Lateness, errs[2] = result.FromEncoded(seen.Lateness)
+	if len(seen.Errors) > 0 {
+		trial.AnsweredLateness = new(result.Histogram)
+		*trial.AnsweredLateness, errs[3] = result.FromEncoded(seen.AnsweredLateness)
+	}
+	if seen.Answers != "" {
+		trial.Messages = new(result.Histogram)
+		*trial.Messages, errs[6] = result.FromEncoded(seen.Answers)
+	}
+	errs[4] = trial.CountLost(timeout, cancelled)
+	trial.ByName, errs[5] = namedCalls(seen.ByName, timeout, trial.Lateness)
+	if err := errors.Join(errs[:]...); err != nil {
+		trial.Failed = err.Error()
+	}
+	trial.ElapsedMS = result.Milliseconds(seen.Elapsed)
+	trial.Rate, trial.Window = Rate(seen)
+	trial.LatencyOverTime = LatencyOverTime(seen)
 	return trial
 }
 

@@ -28,7 +28,7 @@ func warnings(arm result.Arm) []string {
 			all = append(all, fmt.Sprintf("%s, round %d: %s", place(arm), t.Round, lost))
 		}
 		if w := t.WarmUp; w != nil && !w.Steady {
-			all = append(all, fmt.Sprintf("%s, round %d: %s", place(arm), t.Round, Unsteady(*w, "caller.warmup_max")))
+			all = append(all, fmt.Sprintf("%s, round %d: %s", place(arm), t.Round, Unsteady(*w, "caller.warmup_max (rpclab load: --warmup-max)")))
 		}
 		if skew := result.Skew(t.Callers); skew > mostSkew {
 			all = append(all, fmt.Sprintf("%s, round %d: callers started their shares of the load %.0f ms apart; %d ms are allowed", place(arm), t.Round, skew, mostSkew))

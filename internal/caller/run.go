@@ -37,13 +37,12 @@ type BatchFunc func(ctx context.Context, n uint64) (answered map[string]uint64, 
 
 // Run makes the calls of a pace in goroutines and records each call against its due time. A response
 // that follows the due time by more than late counts as late (0: [measure.DefaultLateAfter]). Run
-// returns the recorder and the start of the load. ended, if not nil, is called with each finished
-// call, from many goroutines at once.
-func Run(ctx context.Context, plan pace.Pace, signal measure.StartSignal, late time.Duration, do CallFunc, ended func(measure.Call)) (*measure.Recorder, time.Time) {
+// returns the recorder and the start of the load.
+func Run(ctx context.Context, plan pace.Pace, signal measure.StartSignal, late time.Duration, do CallFunc) (*measure.Recorder, time.Time) {
 	makeCall := func(ctx context.Context, n uint64) measure.Call {
 		return do(ctx, n).call()
 	}
-	return runSync(ctx, plan, signal, late, makeCall, ended)
+	return runSync(ctx, plan, signal, late, makeCall)
 }
 
 // RunNamed is [Run] for a load of several calls. name returns the name of call n, or of the first call of flow n.
@@ -64,7 +63,7 @@ func RunBatches(ctx context.Context, plan pace.Pace, signal measure.StartSignal,
 		call.Backends, call.Code, call.Message = do(ctx, n)
 		return call
 	}
-	return runSync(ctx, plan, signal, late, makeCall, nil)
+	return runSync(ctx, plan, signal, late, makeCall)
 }
 
 // TimedFunc makes call n and returns when the client sent it and had the response.
@@ -99,8 +98,8 @@ func (o Outcome) call() measure.Call {
 	return measure.Call{Backend: o.Backend, Backends: o.Backends, Steps: o.Steps, Code: o.Code, Message: o.Message, Sent: o.Wait, Waited: o.Wait >= longWait}
 }
 
-func runSync(ctx context.Context, plan pace.Pace, signal measure.StartSignal, late time.Duration, do func(context.Context, uint64) measure.Call, ended func(measure.Call)) (*measure.Recorder, time.Time) {
-	return (&generator{ctx: ctx, pace: plan, makeCall: do, ended: ended}).run(signal, late)
+func runSync(ctx context.Context, plan pace.Pace, signal measure.StartSignal, late time.Duration, do func(context.Context, uint64) measure.Call) (*measure.Recorder, time.Time) {
+	return (&generator{ctx: ctx, pace: plan, makeCall: do}).run(signal, late)
 }
 
 func (g *generator) run(signal measure.StartSignal, late time.Duration) (*measure.Recorder, time.Time) {
@@ -108,7 +107,11 @@ func (g *generator) run(signal measure.StartSignal, late time.Duration) (*measur
 	g.shards.CountWindow(g.pace.Window())
 	before, errBefore := measure.CPU(os.Getpid())
 	g.start = signal.Start()
-	unwatch := signal.Watch(g.start, g.shards.AddTo)
+	unwatch := signal.Watch(g.start, func(tally *measure.Tally) {
+		ended, begun := g.ended.Load(), g.begun.Load() // in this order: a call begins before it ends
+		g.shards.AddTo(tally)
+		tally.AddInFlight(begun - min(ended, begun))
+	})
 	defer unwatch()
 	switch {
 	case !g.sleepUntil(0):
@@ -133,11 +136,12 @@ type generator struct {
 	makeCall  func(context.Context, uint64) measure.Call              // returns all but Due and Done; Sent counts from its start
 	startCall func(context.Context, uint64) (end func() measure.Call) // asynchronous alternative to makeCall; nil: makeCall is used
 	timed     bool                                                    // makeCall returns Sent and Done since the start
-	ended     func(measure.Call)
-	nameOf    func(n uint64) string // of calls that are dropped; nil: they have no names
+	nameOf    func(n uint64) string                                   // of calls that are dropped; nil: they have no names
 	shards    *measure.Shards
 	start     time.Time
-	pending   sync.WaitGroup // asynchronous calls whose response is outstanding
+	// begun and ended count calls.
+	begun, ended atomic.Uint64
+	pending      sync.WaitGroup // asynchronous calls whose response is outstanding
 }
 
 // runOpen sends each call when it is due, whether or not earlier calls have ended.
@@ -191,6 +195,7 @@ func (g *generator) runClosed() {
 // call makes a call and returns when its user may continue.
 func (g *generator) call(ctx context.Context, key, n uint64, due time.Duration) (done time.Duration) {
 	started := time.Since(g.start)
+	g.begun.Add(1)
 	if g.startCall == nil {
 		return g.record(key, due, started, g.makeCall(ctx, n))
 	}
@@ -214,9 +219,7 @@ func (g *generator) record(key uint64, due, started time.Duration, call measure.
 		call.Steps[i].Done += started
 	}
 	g.shards.Record(key, call)
-	if g.ended != nil {
-		g.ended(call)
-	}
+	g.ended.Add(1)
 	return done
 }
 

@@ -35,7 +35,7 @@ func answerAfter(service time.Duration) caller.CallFunc {
 
 func runSync(t *testing.T, plan pace.Pace, do caller.CallFunc) measure.Measurement {
 	t.Helper()
-	recorder, _ := caller.Run(t.Context(), plan, measure.StartSignal{}, 0, do, nil)
+	recorder, _ := caller.Run(t.Context(), plan, measure.StartSignal{}, 0, do)
 	measurement, err := recorder.Measurement()
 	if err != nil {
 		t.Fatal(err)
@@ -152,7 +152,7 @@ func TestAnInterruptEndsTheLoadAndKeepsItsMeasurement(t *testing.T) {
 				cancel()
 			}
 			return caller.Outcome{Backend: "b", Code: measure.OK}
-		}, nil)
+		})
 	m, err := recorder.Measurement()
 	if err != nil || m.Calls < 10 || m.Calls > 12 {
 		t.Errorf("the measurement has %d calls, %v; want 10 to 12", m.Calls, err)

@@ -147,7 +147,12 @@ func (s *callerSession) steady(ctx context.Context, o steadyRequest) (w result.W
 	if err != nil {
 		return w, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, o.AtMost)
+	return warmUpUntilSteady(ctx, s.calls, plan, o.AtMost)
+}
+
+// warmUpUntilSteady makes the calls of a load until its rate and latency are steady, for a limited time.
+func warmUpUntilSteady(ctx context.Context, calls caller.Session, plan pace.Pace, atMost time.Duration) (w result.WarmUp, err error) {
+	ctx, cancel := context.WithTimeout(ctx, atMost)
 	defer cancel()
 	var seen measure.Steady
 	signal := measure.StartSignal{OnSnapshot: func(second measure.Snapshot) {
@@ -158,7 +163,7 @@ func (s *callerSession) steady(ctx context.Context, o steadyRequest) (w result.W
 		}
 	}}
 	start := time.Now()
-	if _, _, err := s.calls.Run(ctx, pace.Warmup(plan, o.AtMost), signal); err != nil {
+	if _, _, err := calls.Run(ctx, pace.Warmup(plan, atMost), signal); err != nil {
 		return w, fmt.Errorf("warm-up: %w", err)
 	}
 	w.TookMS = result.Milliseconds(time.Since(start))

@@ -43,6 +43,9 @@ func armOf(trials []trial, arm experiment.Arm, cell map[string]any) result.Arm {
 	key := result.Cell(cell).Key()
 	i := slices.IndexFunc(trials, func(t trial) bool { return t.Arm == arm.Name && result.Cell(t.Cell).Key() == key })
 	t := trials[i] // a plan has a trial for every arm in every cell
+	if t.target != nil {
+		return t.target.Arm()
+	}
 	return result.Arm{
 		Name: arm.Name, Published: arm.Published != "", Label: arm.Published,
 		Control: arm.Control, Against: arm.Against, Describe: arm.Describe,

@@ -58,9 +58,17 @@ func Run(ctx context.Context, plan Plan, o Options) (result.Document, error) {
 	if failed == nil {
 		r.doc.Ended, r.doc.Rounds = r.ended, r.rounds
 	}
+	r.doc.Partial = failed != nil
+	if r.plan.target != nil {
+		last := r.plan.trials[len(r.plan.trials)-1].Trial
+		var err error
+		r.doc, err = r.plan.target.complete(ctx, r.doc, func() { r.progress.doing(last, "measuring the generator itself") })
+		failed = errors.Join(failed, err)
+	} else {
+		r.doc = analysis.Assemble(r.doc)
+	}
 	finished := time.Now().UTC()
-	r.doc.Finished, r.doc.Partial = &finished, failed != nil
-	r.doc = analysis.Assemble(r.doc)
+	r.doc.Finished = &finished
 	return r.doc, errors.Join(failed, r.programs.notRun(plan.Plan, plan.trials), r.finish())
 }
 
@@ -80,7 +88,7 @@ type run struct {
 func (r *run) prepare(ctx context.Context) (err error) {
 	r.progress = newProgress(r.plan.Plan, r.doc.Started, r.Options.Progress)
 	r.doc.Machine.Tools = map[string]string{}
-	if !r.Remote { // else the pods' images contain the tools
+	if !r.Remote && !r.plan.AtTarget() { // else the pods' images contain the tools
 		if err := errors.Join(checkTools(r.plan.trials), checkCommands(r.plan.trials), checkFiles(r.plan.trials, r.MaxFiles)); err != nil {
 			return err
 		}
@@ -103,7 +111,7 @@ func (r *run) prepare(ctx context.Context) (err error) {
 // rpclab itself fails.
 func (r *run) measureTrials(ctx context.Context) (failed error) {
 	runner := newTrialRunner(r.Options, r.plan.Seed, r.programs, r.progress, r.doc.Machine.Tools)
-	if r.plan.Design != experiment.Isolated {
+	if r.plan.Design != experiment.Isolated && !r.plan.AtTarget() {
 		return r.measureCells(ctx, runner)
 	}
 	end := newEnding(r.plan.Looks, r.plan.Rounds, r.plan.TimeLimit, time.Now())
@@ -114,7 +122,7 @@ func (r *run) measureTrials(ctx context.Context) (failed error) {
 		r.doc.FaultProxies = runner.proxyCosts
 		if err != nil {
 			failed = fmt.Errorf("round %d, arm %s: %w", t.Round, t.Arm, err)
-			if measured.Capacity != nil { // an interrupted capacity search
+			if measured.Capacity != nil || measured.Calls+measured.Dropped > 0 { // an interrupted search, or a load of a target
 				failed = errors.Join(failed, r.addTrials([]trial{t}, []result.Trial{measured}))
 			}
 			break

@@ -46,7 +46,7 @@ func (l *liveTotals) add(caller int, s measure.Snapshot) {
 	l.latest[caller] = &s
 	now := l.counts
 	now.Failed = l.failed
-	var latencies []string
+	var latencies, lateness []string
 	for i, s := range l.latest {
 		if s == nil && l.ended[i] {
 			continue
@@ -56,13 +56,17 @@ func (l *liveTotals) add(caller int, s measure.Snapshot) {
 		}
 		now.Elapsed = max(now.Elapsed, s.Elapsed)
 		now.Rate += float64(s.Calls) / s.Span.Seconds()
-		latencies = append(latencies, s.Latency)
+		now.InFlight += s.InFlight
+		latencies, lateness = append(latencies, s.Latency), append(lateness, s.Lateness)
 	}
 	clear(l.latest)
 	l.counts = Live{}
 	if h, err := measure.MergeHistograms(latencies); err == nil && h.TotalCount() > 0 {
 		now.P50, now.P99 = time.Duration(h.ValueAtPercentile(50)), time.Duration(h.ValueAtPercentile(99))
 		now.Latency = h
+	}
+	if h, err := measure.MergeHistograms(lateness); err == nil {
+		now.Late = time.Duration(h.ValueAtPercentile(99))
 	}
 	l.report(now)
 }

@@ -40,7 +40,7 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 	endMemory := recordMemory(servers)
 	endpoints := recordEndpoints(servers.Endpoints())
 	defer endpoints.stop()
-	endMachine := l.watchMachine()
+	endMachine := watchMachine(l.otherRuns, func() []measure.Watched { return append(l.bed.processes(), l.callers.localProcesses()...) })
 	endProcessors := recordProcessors(l.processors)
 	proxyCPU := faultProxyCPU(servers)
 	o.Watch = l.progress.listener != nil
@@ -119,16 +119,6 @@ func (l loader) start(ctx context.Context) (time.Time, error) {
 		return l.callers.readClocks(ctx, blockStartDelay)
 	}
 	return l.callers.readClocks(ctx, startDelay)
-}
-
-// watchMachine starts to watch the processes of the trial, the clock, and other runs on this machine. The
-// returned function ends that and returns the warnings.
-func (l loader) watchMachine() (end func() []result.MachineWarning) {
-	endOtherRuns := recordOtherRuns(l.otherRuns)
-	endHeartbeat := measure.Heartbeat(func() []measure.Watched { return append(l.bed.processes(), l.callers.localProcesses()...) })
-	return func() []result.MachineWarning {
-		return append(analysis.Shared(endOtherRuns()), analysis.Stalls(endHeartbeat())...)
-	}
 }
 
 // failedTrial returns an error for an interrupt, which ends the run. Any other error is a finding

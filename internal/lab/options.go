@@ -59,6 +59,8 @@ type Live struct {
 	Elapsed  time.Duration // of the load
 	Rate     float64       // calls that ended per second
 	P50, P99 time.Duration // of their latency; 0: no call was answered
+	Late     time.Duration // the 99th percentile of their lateness
+	InFlight uint64        // calls now
 	Failed   uint64        // calls that failed or were dropped since the load started
 	// Backends counts the calls that each backend answered. Errors counts the calls that
 	// failed, by code. Dropped counts the calls that were due and not made.

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"rpclab/internal/analysis"
 	"rpclab/internal/cluster"
 	"rpclab/internal/measure"
 	"rpclab/internal/process/running"
@@ -148,5 +149,15 @@ func recordProcessors(read func() measure.ProcessorTimes) func() (processors mea
 	return func() (measure.ProcessorTimes, time.Duration) {
 		own, _ := measure.CPU(os.Getpid())
 		return read().Since(before), own - ownBefore
+	}
+}
+
+// watchMachine starts to watch processes, the clock, and other runs on this machine. The returned function ends
+// that and returns the warnings.
+func watchMachine(otherRuns func() []running.Run, watched func() []measure.Watched) (end func() []result.MachineWarning) {
+	endOtherRuns := recordOtherRuns(otherRuns)
+	endHeartbeat := measure.Heartbeat(watched)
+	return func() []result.MachineWarning {
+		return append(analysis.Shared(endOtherRuns()), analysis.Stalls(endHeartbeat())...)
 	}
 }

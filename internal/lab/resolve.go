@@ -2,6 +2,7 @@ package lab
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"rpclab/internal/experiment"
 	"rpclab/internal/gateway"
 	"rpclab/internal/language"
+	"rpclab/internal/load"
 	"rpclab/internal/pace"
 	"rpclab/internal/route"
 	"rpclab/internal/route/settings"
@@ -43,7 +45,14 @@ type trial struct {
 	// turn numbers the arms that are up at the same time, from 1; 0: the trial is alone.
 	turn    int
 	load    pace.Spec     // zero for a capacity search
+	target  *target       // nil: rpclab deploys the service
 	timeout time.Duration // of a load
+}
+
+// target is what a load of servers that run already calls.
+type target struct {
+	*load.Load
+	selfTest func(context.Context, load.Probe) (*load.SelfTestResult, error)
 }
 
 // processName names processes of a trial, which another arm may also have at the same time.
@@ -58,7 +67,11 @@ func (t trial) processName(name string) string {
 type Plan struct {
 	experiment.Plan
 	trials []trial
+	target *target // nil: rpclab deploys the services
 }
+
+// AtTarget reports whether the plan is that of a load of servers that run already.
+func (p Plan) AtTarget() bool { return p.target != nil }
 
 // Resolve looks up the names in every trial of a plan.
 func Resolve(plan experiment.Plan) (Plan, error) {

@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"rpclab/internal/caller"
 	"rpclab/internal/cluster"
@@ -144,4 +145,8 @@ func (c *trialRunner) describe(ctx context.Context, t trial, servers cluster.Dep
 		return fmt.Errorf("%w: %w", ErrService, err)
 	}
 	return nil
+}
+
+func newTrial(t trial) result.Trial {
+	return result.Trial{Round: t.Round, Order: t.Order, Started: time.Now().UTC()}
 }

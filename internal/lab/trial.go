@@ -3,7 +3,6 @@ package lab
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"rpclab/internal/result"
 )
@@ -12,6 +11,9 @@ import (
 // the load, performs its events, and summarizes the measurements. An error ends the run. If a caller
 // dies, runTrial returns a failed trial and no error: the failure is a result.
 func (c *trialRunner) runTrial(ctx context.Context, t trial) (measured result.Trial, err error) {
+	if t.target != nil {
+		return c.runAtTarget(ctx, t)
+	}
 	measured = newTrial(t)
 	if why := c.builder.programs.missingFor(t); why != "" {
 		measured.Failed = fmt.Sprintf("%v: %s", ErrNotRun, why)
@@ -52,8 +54,4 @@ func (c *trialRunner) runTrial(ctx context.Context, t trial) (measured result.Tr
 			func(step string) { c.progress.doing(t.Trial, step) })
 	}
 	return s.loader.load(ctx, measured, loadRequest{Pace: t.load})
-}
-
-func newTrial(t trial) result.Trial {
-	return result.Trial{Round: t.Round, Order: t.Order, Started: time.Now().UTC()}
 }

@@ -2,7 +2,6 @@ package load
 
 import (
 	"context"
-	"os"
 	"time"
 
 	"google.golang.org/grpc/metadata"
@@ -15,25 +14,18 @@ import (
 
 // Client makes the calls of a load. Its connections are open.
 type Client interface {
-	// Run makes the calls of a pace and reports them to live, which may be nil. When ctx ends,
-	// Run starts no further calls and cancels those in flight. Outcomes of calls are in the
-	// recorder, never in the error.
-	Run(context.Context, pace.Pace, *Progress) (*measure.Recorder, time.Time, error)
+	caller.Session
 	// ReplyBytes returns the size of the last response message, or 0.
 	ReplyBytes() int
-	Close() error
 }
 
 // sendFunc makes one call.
 type sendFunc func(ctx context.Context, n uint64, message []byte) caller.Outcome
 
 // runCalls makes the calls of a pace in goroutines.
-func runCalls(ctx context.Context, plan pace.Pace, messages *data.Messages, templates metadataTemplates, timeout time.Duration, live *Progress, send sendFunc) (*measure.Recorder, time.Time, error) {
+func runCalls(ctx context.Context, plan pace.Pace, messages *data.Messages, templates metadataTemplates, timeout time.Duration, signal measure.StartSignal, send sendFunc) (*measure.Recorder, time.Time, error) {
 	ids := newWorkerIDs(plan.InFlight(), messages.Templated() || len(templates) > 0)
 	do := func(ctx context.Context, n uint64) caller.Outcome {
-		if live != nil {
-			live.CallStarted()
-		}
 		id := ids.acquire()
 		defer ids.release(id)
 		message, err := messages.For(data.Call{Number: n, Worker: id})
@@ -52,11 +44,7 @@ func runCalls(ctx context.Context, plan pace.Pace, messages *data.Messages, temp
 		defer cancel()
 		return send(ctx, n, message)
 	}
-	var ended func(measure.Call)
-	if live != nil {
-		ended = live.CallEnded
-	}
-	recorder, start := caller.Run(ctx, plan, measure.StartSignal{}, 0, do, ended)
+	recorder, start := caller.Run(ctx, plan, signal, 0, do)
 	return recorder, start, nil
 }
 
@@ -86,26 +74,4 @@ func (ids workerIDs) release(id int) {
 	if ids != nil {
 		ids <- id
 	}
-}
-
-// measureRun runs a load and adds the resources that this process used.
-func measureRun(run func() (*measure.Recorder, time.Time, error)) (measured measure.Measurement, err error) {
-	before, err := measure.CPU(os.Getpid())
-	if err != nil {
-		return measured, err
-	}
-	recorder, started, err := run()
-	if err != nil {
-		return measured, err
-	}
-	after, err := measure.CPU(os.Getpid())
-	if err != nil {
-		return measured, err
-	}
-	if measured, err = recorder.Measurement(); err != nil {
-		return measured, err
-	}
-	measured.Started, measured.CPU = started, after-before
-	measured.MaxRSS, err = measure.MaxRSS(os.Getpid())
-	return measured, err
 }

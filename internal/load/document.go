@@ -1,7 +1,6 @@
 package load
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"net/url"
@@ -12,7 +11,6 @@ import (
 	"rpclab/internal/analysis"
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
-	"rpclab/internal/process"
 	"rpclab/internal/result"
 	"rpclab/internal/verdict"
 )
@@ -20,110 +18,60 @@ import (
 // Experiment is the experiment's name in results of loads.
 const Experiment = "load"
 
-// document returns a result with one arm, the target, and one trial for each round.
-func (l *Load) document(rounds []round, selfTest *SelfTestResult) (result.Document, error) {
-	arm := result.Arm{Name: l.name(), Describe: l.method, Route: "direct", Channel: l.connections(), Config: l.config(selfTest)}
-	waited := uint64(0)
-	for i, r := range rounds {
-		waited += r.Waited
-		trial, err := l.trial(r)
-		if err != nil {
-			return result.Document{}, err
+// Trial adds what was measured of one load to its trial. After an interrupt the load ended early.
+func (l *Load) Trial(trial result.Trial, seen measure.Measurement, interrupted bool) result.Trial {
+	l.made, l.waited, l.cancelled = l.made+seen.Calls, l.waited+seen.Waited, 0
+	if interrupted {
+		l.cancelled = seen.Errors["CANCELLED"]
+		if seen.Elapsed < seen.Window {
+			seen.Window = 0 // it did not end
 		}
-		trial.Round, trial.Order = i+1, i
-		arm.Trials = append(arm.Trials, trial)
 	}
-	last := rounds[len(rounds)-1]
-	planned := l.settings.rounds()
-	maxFiles, err := process.RaiseFileLimit()
-	if err != nil {
-		return result.Document{}, err
+	nameUnidentified(&seen, l.Name())
+	l.to.addUnused(seen.Backends)
+	trial.Started = seen.Started.UTC()
+	trial = analysis.Measured(trial, seen, l.settings.Timeout, l.cancelled)
+	trial.Backends = seen.Backends
+	trial.Resources.Client.RSS = seen.MaxRSS
+	if seen.Calls > 0 {
+		trial.Resources.Client.CPU = float64(seen.CPU) / 1e3 / float64(seen.Calls)
 	}
-	finished := time.Now().UTC()
-	document := analysis.Assemble(result.Document{
-		Schema: result.Schema, ID: cmp.Or(l.ID, result.NewID(arm.Trials[0].Started)), Experiment: Experiment,
-		Question: l.Question(),
-		Cluster:  "local", Started: arm.Trials[0].Started, Finished: &finished, Partial: last.interrupted || len(rounds) < planned,
-		Machine: result.ThisMachine(maxFiles),
-		Rounds:  planned, Seed: l.settings.Seed, Baseline: l.name(), TrialCount: planned,
-		Arms: []result.Arm{arm},
-	})
-	if cancelled := last.cancelled(); cancelled > 0 {
-		document.Warnings = append(document.Warnings, fmt.Sprintf("%d calls were in flight at the interrupt and count as CANCELLED, not in the latency", cancelled))
-	}
-	merged := document.Arms[0]
-	if unused := l.to.addUnused(merged.Backends); len(unused) > 0 && merged.Calls > 0 {
-		document.Warnings = append(document.Warnings, fmt.Sprintf("%s answered no call, although --balance %s sends calls to every address", strings.Join(unused, ", "), RoundRobin))
-	}
-	if waited > 0 && (l.settings.engine() == Wire || verdict.Waited(waited, merged.Calls) != "") {
-		document.Warnings = append(document.Warnings, l.waited(waited, merged.Calls))
-	}
-	if text := l.endedFirst(merged); text != "" {
-		document.Warnings = append(document.Warnings, text)
-	}
-	if selfTest == nil {
-		document.Warnings = append(document.Warnings, "the generator's own limits were not measured because of the interrupt")
-	}
-	return document, nil
-}
-
-func (l *Load) trial(r round) (result.Trial, error) {
-	nameUnidentified(&r.Measurement, l.name())
-	l.to.addUnused(r.Backends)
-	if r.interrupted && r.Elapsed < r.Window {
-		r.Window = 0 // it did not end
-	}
-	trial, err := trialOf(r.Measurement)
-	if err != nil {
-		return trial, err
-	}
-	if err := trial.CountLost(l.settings.Timeout, r.cancelled()); err != nil {
-		return trial, err
-	}
-	trial.MachineWarnings, trial.Machine = r.warnings, r.machine
-	trial.Limited, trial.LimitedBy = generatorLimit(l.pace, l.settings.threads(), r.Measurement, trial.Measures)
-	return trial, nil
-}
-
-func trialOf(measured measure.Measurement) (trial result.Trial, err error) {
-	trial = result.Trial{Started: measured.Started.UTC(), Measures: result.Measures{
-		Calls: measured.Calls, Errors: measured.Errors, Late: measured.Late, Dropped: measured.Dropped, ElapsedMS: float64(measured.Elapsed) / 1e6,
-		Backends: measured.Backends, Samples: measured.Samples,
-		Resources: result.Resources{Client: result.Usage{RSS: measured.MaxRSS}},
-	}}
-	trial.Rate, trial.Window = analysis.Rate(measured)
-	if measured.Calls > 0 {
-		trial.Resources.Client.CPU = float64(measured.CPU) / 1e3 / float64(measured.Calls)
-	}
-	trial.Groups = [][]uint64{slices.Sorted(maps.Values(measured.Backends))}
+	trial.Groups = [][]uint64{slices.Sorted(maps.Values(seen.Backends))}
 	b := verdict.Pool(trial.Groups)
 	trial.Balance = result.Balance{Jain: b.Jain, MaxOverMean: b.MaxOverMean, PRandom: b.PRandom}
 	trial.Timeline = &result.Timeline{
-		IntervalMS: measure.TimelineInterval.Milliseconds(), Backends: measured.Timeline.Backends, Errors: measured.Timeline.Failed(), Late: measured.Timeline.Late,
+		IntervalMS: measure.TimelineInterval.Milliseconds(), Backends: seen.Timeline.Backends, Errors: seen.Timeline.Failed(), Late: seen.Timeline.Late,
 	}
-	if len(measured.Errors) > 0 {
-		trial.AnsweredLateness = new(result.Histogram)
+	trial.Limited, trial.LimitedBy = generatorLimit(l.pace, l.settings.threads(), seen, trial.Measures)
+	return trial
+}
+
+// Complete adds to an assembled document what only the load knows. selfTest is nil if an interrupt prevented it.
+func (l *Load) Complete(d result.Document, selfTest *SelfTestResult) result.Document {
+	arm := &d.Arms[0]
+	warn := func(text string) { d.Warnings = append(d.Warnings, text) }
+	if l.cancelled > 0 {
+		warn(fmt.Sprintf("%d calls were in flight at the interrupt and count as CANCELLED, not in the latency", l.cancelled))
 	}
-	trial.LatencyOverTime = analysis.LatencyOverTime(measured)
-	for _, part := range []struct {
-		to   *result.Histogram
-		from string
-	}{{&trial.Latency, measured.Latency}, {&trial.Service, measured.Service}, {&trial.Lateness, measured.Lateness}, {trial.AnsweredLateness, measured.AnsweredLateness}} {
-		if part.to == nil {
-			continue // no call failed
-		}
-		if *part.to, err = result.FromEncoded(part.from); err != nil {
-			return trial, err
-		}
+	if unused := l.to.addUnused(arm.Backends); len(unused) > 0 && arm.Calls > 0 {
+		warn(fmt.Sprintf("%s answered no call, although --balance %s sends calls to every address", strings.Join(unused, ", "), RoundRobin))
 	}
-	if measured.Answers != "" {
-		messages, err := result.FromEncoded(measured.Answers)
-		if err != nil {
-			return trial, err
-		}
-		trial.Messages = &messages
+	if l.waited > 0 && (l.settings.engine() == Wire || verdict.Waited(l.waited, l.made) != "") {
+		warn(l.waits())
 	}
-	return trial, nil
+	if text := l.endedFirst(*arm); text != "" {
+		warn(text)
+	}
+	if selfTest == nil {
+		warn("the generator's own limits were not measured because of the interrupt")
+		return d
+	}
+	for _, t := range arm.Trials {
+		selfTest.exceededBy(t.Rate)
+	}
+	arm.Config = maps.Clone(arm.Config)
+	arm.Config["generator"] = *selfTest
+	return d
 }
 
 // nameUnidentified counts responses without a server's identity as those of the target.
@@ -134,14 +82,6 @@ func nameUnidentified(measured *measure.Measurement, name string) {
 		delete(measured.Backends, "")
 		delete(measured.Timeline.Backends, "")
 	}
-}
-
-// name returns the name of the arm: the address of the target, or the address in its URL.
-func (l *Load) name() string {
-	if u, err := url.Parse(l.settings.Target); l.settings.HTTP != "" && err == nil {
-		return u.Host
-	}
-	return l.settings.Target
 }
 
 func (l *Load) connections() string {
@@ -157,8 +97,8 @@ func (l *Load) connections() string {
 	}
 }
 
-// config returns the settings and the generator's limits.
-func (l *Load) config(selfTest *SelfTestResult) map[string]any {
+// config returns the settings.
+func (l *Load) config() map[string]any {
 	settings := l.settings
 	config := map[string]any{
 		"engine": settings.engine(), "processors": settings.threads(), "target": settings.Target, "call": l.method, "load": settings.describe(l.pace),
@@ -196,9 +136,6 @@ func (l *Load) config(selfTest *SelfTestResult) map[string]any {
 		config["stream"] = l.stream.String()
 	}
 	maps.Copy(config, settings.ConnectionOptions.config())
-	if selfTest != nil {
-		config["generator"] = *selfTest
-	}
 	return config
 }
 
@@ -250,9 +187,9 @@ func (l *Load) endedFirst(arm result.Arm) string {
 	return ""
 }
 
-// waited says how many calls waited for a stream or connection, and how to avoid it.
-func (l *Load) waited(waited, calls uint64) string {
-	settings := l.settings
+// waits says how many calls waited for a stream or connection, and how to avoid it.
+func (l *Load) waits() string {
+	settings, waited, calls := l.settings, l.waited, l.made
 	text := fmt.Sprintf("%d of %d calls (%.3g %%) waited in rpclab for", waited, calls, 100*float64(waited)/float64(calls))
 	switch {
 	case settings.httpVersion() == 1:
@@ -274,7 +211,7 @@ func (l *Load) describe() string {
 	if l.stream != nil {
 		text += ", each call " + l.stream.String()
 	}
-	if n := l.settings.rounds(); n > 1 {
+	if n := l.Rounds(); n > 1 {
 		text += fmt.Sprintf(", %d rounds", n)
 	}
 	return text

@@ -185,9 +185,8 @@ func TestAHostileServerTakesLittleMemory(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer load.Close()
-			load.selfTest = nil
 			most := heapDuring(func() {
-				recorder, _, err := load.client.Run(t.Context(), load.pace, nil)
+				recorder, _, err := load.client.Run(t.Context(), load.pace, measure.StartSignal{})
 				if err != nil {
 					t.Error(err)
 					return
@@ -221,7 +220,7 @@ func TestAServerThatReadsNothingTakesLittleMemory(t *testing.T) {
 	defer load.Close()
 	var measured measure.Measurement
 	most := heapDuring(func() {
-		recorder, _, err := load.client.Run(t.Context(), load.pace, nil)
+		recorder, _, err := load.client.Run(t.Context(), load.pace, measure.StartSignal{})
 		if err == nil {
 			measured, err = recorder.Measurement()
 		}

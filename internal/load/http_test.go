@@ -95,7 +95,7 @@ func measureCalls(t *testing.T, s Settings) measure.Measurement {
 		t.Fatal(err)
 	}
 	defer load.Close()
-	recorder, _, err := load.client.Run(t.Context(), load.pace, nil)
+	recorder, _, err := load.client.Run(t.Context(), load.pace, measure.StartSignal{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,13 +1,16 @@
 package load
 
 import (
-	"context"
+	"net/netip"
+	"net/url"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"rpclab/internal/measure"
 	"rpclab/internal/pace"
-	"rpclab/internal/process/running"
+	"rpclab/internal/result"
 	"rpclab/internal/service/data"
 	"rpclab/internal/service/request"
 	"rpclab/internal/service/stream"
@@ -22,18 +25,54 @@ type Load struct {
 	messages *data.Messages
 	to       target // which it dials
 	client   Client
-	selfTest func(context.Context, Probe) (*SelfTestResult, error)
 
-	ID string // of the result; empty: a new one
-	// OtherRuns returns the other runs of rpclab that use this machine now; nil: not known.
-	OtherRuns func() []running.Run
+	// Of all trials: calls, and those that waited in rpclab; and of the last trial those that an interrupt cancelled.
+	made, waited, cancelled uint64
+}
+
+// Client makes the calls.
+func (l *Load) Client() Client { return l.client }
+
+// Settings are those of the load.
+func (l *Load) Settings() Settings { return l.settings }
+
+// Pace returns when the calls of a round (from 1) are due.
+func (l *Load) Pace(round int) (pace.Pace, error) { return l.settings.ofRound(round - 1).Pace() }
+
+// WarmUp returns the warm-up: calls that are made first, and then the calls of the load without a limit of their number.
+func (l *Load) WarmUp() (first pace.Closed, steady pace.Pace) {
+	steady = l.pace
+	if limited, ok := steady.(limitedPace); ok {
+		steady = limited.Pace
+	}
+	calls := l.settings.Warmup
+	return pace.Closed{Users: min(calls, l.pace.InFlight()), Calls: uint64(calls)}, steady
+}
+
+// Name returns the name of the target: its address, or the address in its URL.
+func (l *Load) Name() string {
+	if u, err := url.Parse(l.settings.Target); l.settings.HTTP != "" && err == nil {
+		return u.Host
+	}
+	return l.settings.Target
+}
+
+// Question is the question of the result: the method and the load.
+func (l *Load) Question() string { return l.method + ": " + l.describe() }
+
+// Rounds is how often the load is made.
+func (l *Load) Rounds() int { return max(l.settings.Rounds, 1) }
+
+// Arm returns the arm of the result, without trials.
+func (l *Load) Arm() result.Arm {
+	return result.Arm{Name: l.Name(), Describe: l.method, Route: "direct", Channel: l.connections(), Config: l.config()}
 }
 
 // selfTestPhase is the duration of each measurement after a load.
 const selfTestPhase = 150 * time.Millisecond
 
-// probe returns the settings of a self-test with the load's engine and message sizes.
-func (l *Load) probe() Probe {
+// Probe returns the settings of a self-test with the load's engine and message sizes.
+func (l *Load) Probe() Probe {
 	message, _ := l.messages.For(data.Call{}) // checked before
 	return Probe{Engine: l.settings.engine(), HTTP: l.settings.httpVersion(), Request: len(message), Reply: l.client.ReplyBytes(), Duration: selfTestPhase, Self: l.settings.Self}
 }
@@ -60,4 +99,25 @@ func (s Settings) messages(of protoreflect.MessageDescriptor) (*data.Messages, e
 		return nil, request.Invalid(err)
 	}
 	return all, nil
+}
+
+// ServerProcesses returns the processes of this machine that listen on the addresses of the target. known is
+// false if one of the addresses is of this machine, and its process is not known.
+func (l *Load) ServerProcesses() (pids []int, known bool) {
+	local, err := localAddresses()
+	if err != nil {
+		return nil, false
+	}
+	for _, address := range l.to.addresses {
+		to, err := netip.ParseAddrPort(address)
+		if err == nil && !to.Addr().IsLoopback() && !slices.Contains(local, to.Addr()) {
+			continue
+		}
+		listeners := measure.Listeners(address)
+		if len(listeners) == 0 {
+			return nil, false
+		}
+		pids = append(pids, listeners...)
+	}
+	return pids, true
 }

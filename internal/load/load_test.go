@@ -19,11 +19,13 @@ import (
 	"google.golang.org/grpc/status"
 
 	rpclabv1 "rpclab/api/rpclab/v1"
+	"rpclab/internal/analysis"
+	"rpclab/internal/measure"
 	"rpclab/internal/result"
 	"rpclab/internal/result/condition"
 )
 
-// run runs a load, which must succeed. It leaves out the self-test, which takes longer than these loads.
+// run makes a load, which must succeed, as the lab does. It leaves out the self-test, which takes longer than these loads.
 func run(t *testing.T, s Settings) result.Document {
 	t.Helper()
 	return runWith(t, s, func(context.Context, Probe) (*SelfTestResult, error) { return new(SelfTestResult), nil })
@@ -37,12 +39,35 @@ func runWith(t *testing.T, s Settings, selfTest func(context.Context, Probe) (*S
 		t.Fatal(err)
 	}
 	defer load.Close()
-	load.selfTest = selfTest
-	document, err := load.Run(t.Context(), NewProgress())
+	if first, _ := load.WarmUp(); first.Calls > 0 {
+		if _, _, err := load.Client().Run(t.Context(), first, measure.StartSignal{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	plan, err := load.Pace(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return document
+	recorder, started, err := load.Client().Run(t.Context(), plan, measure.StartSignal{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen, err := recorder.Measurement()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen.Started = started
+	arm := load.Arm()
+	arm.Trials = []result.Trial{load.Trial(result.Trial{Round: 1}, seen, false)}
+	own, err := selfTest(t.Context(), load.Probe())
+	if err != nil {
+		t.Fatal(err)
+	}
+	finished := time.Now().UTC()
+	return load.Complete(analysis.Assemble(result.Document{
+		Schema: result.Schema, ID: "load", Experiment: Experiment, Question: load.Question(), Cluster: "local", Started: started.UTC(), Finished: &finished,
+		Rounds: 1, TrialCount: 1, Baseline: load.Name(), Arms: []result.Arm{arm},
+	}), own)
 }
 
 func TestALoadReturnsADocumentWithOneArm(t *testing.T) {
@@ -77,77 +102,6 @@ func documentOfOneArm(t *testing.T, engine string) {
 		t.Error(err)
 	}
 }
-
-func TestAnInterruptKeepsWhatWasMeasured(t *testing.T) {
-	s := validSettings()
-	s.Target, s.Concurrency, s.Duration = greeter(t), 2, time.Hour
-	load, err := Open(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer load.Close()
-	ctx, cancel := context.WithCancel(t.Context())
-	live := NewProgress()
-	go func() {
-		for {
-			if live.Snapshot().Answered > 100 {
-				cancel()
-				return
-			}
-			<-time.After(5 * time.Millisecond)
-		}
-	}()
-	document, err := load.Run(ctx, live)
-	if err != nil || !document.Partial || document.Arms[0].Calls < 100 || document.Arms[0].Config["generator"] != nil {
-		t.Errorf("partial: %v, %d calls, %v; want a partial result of at least 100 calls without a self-test", document.Partial, document.Arms[0].Calls, err)
-	}
-	if !slices.Contains(document.Warnings, noSelfTest) {
-		t.Errorf("the warnings are %q, want %q", document.Warnings, noSelfTest)
-	}
-}
-
-func TestAnInterruptOfTheWarmUpReturnsNoResult(t *testing.T) {
-	s := validSettings()
-	s.Target, s.Warmup = greeter(t), 1_000_000_000
-	load, err := Open(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer load.Close()
-	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(50*time.Millisecond, cancel)
-	if d, err := load.Run(ctx, nil); !errors.Is(err, context.Canceled) || d.ID != "" {
-		t.Errorf("the result is %q, %v; want none and %v", d.ID, err, context.Canceled)
-	}
-}
-
-func TestAnInterruptOfTheSelfTestIsImmediateAndKeepsTheLoad(t *testing.T) {
-	for _, engine := range []string{Wire, GRPCGo} {
-		s := validSettings()
-		s.Engine, s.Target, s.Calls, s.Concurrency = engine, greeter(t), 20, 2
-		load, err := Open(t.Context(), s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer load.Close()
-		ctx, cancel := context.WithCancel(t.Context())
-		var interrupted time.Time
-		load.selfTest = func(ctx context.Context, p Probe) (*SelfTestResult, error) {
-			p.Duration = time.Hour
-			time.AfterFunc(200*time.Millisecond, func() { interrupted = time.Now(); cancel() })
-			return SelfTest(ctx, p)
-		}
-		document, err := load.Run(ctx, nil)
-		if took := time.Since(interrupted); err != nil || took > 30*time.Second {
-			t.Errorf("%s: the load ended %v after the interrupt, %v; want within 30s without an error", engine, took, err)
-		}
-		if document.Partial || document.Arms[0].Calls != 20 || document.Arms[0].Config["generator"] != nil || !slices.Contains(document.Warnings, noSelfTest) {
-			t.Errorf("%s: partial: %v, %d calls, warnings %v; want the whole load of 20 calls without a self-test", engine, document.Partial, document.Arms[0].Calls, document.Warnings)
-		}
-	}
-}
-
-const noSelfTest = "the generator's own limits were not measured because of the interrupt"
 
 func TestEnginesSendTheSameCallsAndCountTheSameErrors(t *testing.T) {
 	for _, engine := range []string{Wire, GRPCGo} {

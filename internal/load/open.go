@@ -25,7 +25,7 @@ func Open(ctx context.Context, settings Settings) (*Load, error) {
 	if err != nil {
 		return nil, err
 	}
-	load := &Load{settings: settings, pace: plan, selfTest: SelfTest}
+	load := &Load{settings: settings, pace: plan}
 	if settings.HTTP != "" {
 		err = load.openHTTP(ctx)
 	} else {

@@ -3,9 +3,7 @@ package load
 import (
 	"context"
 	"errors"
-	"time"
 
-	"rpclab/internal/analysis"
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
 	"rpclab/internal/result"
@@ -48,14 +46,16 @@ func SelfTest(ctx context.Context, probe Probe) (result *SelfTestResult, err err
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	if _, _, err := client.Run(ctx, pace.Closed{Users: figures.CeilingUsers, Calls: 20 * ceilingUsers, Duration: probe.Duration}, nil); err != nil {
+	if _, _, err := client.Run(ctx, pace.Closed{Users: figures.CeilingUsers, Calls: 20 * ceilingUsers, Duration: probe.Duration}, measure.StartSignal{}); err != nil {
 		return nil, err // warm-up
 	}
 	each := probe.Duration / selfTestParts
 	during := func(users int) (measure.Measurement, error) {
-		return measureRun(func() (*measure.Recorder, time.Time, error) {
-			return client.Run(ctx, pace.Closed{Users: users, Duration: each}, nil)
-		})
+		recorder, _, err := client.Run(ctx, pace.Closed{Users: users, Duration: each}, measure.StartSignal{})
+		if err != nil {
+			return measure.Measurement{}, err
+		}
+		return recorder.Measurement()
 	}
 	for range selfTestParts {
 		alone, err := during(1)
@@ -93,8 +93,8 @@ func (f *SelfTestResult) addCeiling(busy measure.Measurement) {
 }
 
 // exceededBy forgets a ceiling that a load exceeded: other programs slowed down the self-test.
-func (f *SelfTestResult) exceededBy(load measure.Measurement) {
-	if rate, _ := analysis.Rate(load); f.CeilingRate != nil && rate >= *f.CeilingRate {
+func (f *SelfTestResult) exceededBy(rate float64) {
+	if f.CeilingRate != nil && rate >= *f.CeilingRate {
 		f.CeilingRate = nil
 	}
 }
@@ -122,7 +122,7 @@ func bytesPerCall(ctx context.Context, p Probe, target string) (sent, got int, e
 	defer func() { err = errors.Join(err, client.Close()) }()
 	for range 2 { // the first round sends full headers
 		sent, got = int(wire.sent.Load()), int(wire.got.Load())
-		if _, _, err := client.Run(ctx, pace.Sequence(uint64(calls)), nil); err != nil {
+		if _, _, err := client.Run(ctx, pace.Sequence(uint64(calls)), measure.StartSignal{}); err != nil {
 			return 0, 0, err
 		}
 	}

@@ -15,18 +15,9 @@ import (
 func TestACeilingUnderWhatTheLoadAchievedIsNotKnown(t *testing.T) {
 	s := validSettings()
 	s.Target, s.Calls, s.Concurrency = greeter(t), 20, 2
-	load, err := Open(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer load.Close()
-	load.selfTest = func(context.Context, Probe) (*SelfTestResult, error) {
+	document := runWith(t, s, func(context.Context, Probe) (*SelfTestResult, error) {
 		return &SelfTestResult{Engine: Wire, CeilingRate: new(0.1)}, nil
-	}
-	document, err := load.Run(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
 	if figures, ok := document.Arms[0].Config["generator"].(SelfTestResult); !ok || figures.CeilingRate != nil {
 		t.Errorf("after %.0f calls/s the ceiling is %v calls/s, want none", document.Arms[0].Rate, *figures.CeilingRate)
 	}

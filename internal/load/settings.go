@@ -142,8 +142,12 @@ func (s Settings) streams() stream.Options {
 	}
 }
 
-// rounds returns how often the load is made.
-func (s Settings) rounds() int { return max(s.Rounds, 1) }
+// ofRound returns the settings of a round (from 0). Each has other random arrivals, or the rounds would
+// not be independent.
+func (s Settings) ofRound(n int) Settings {
+	s.Seed += uint64(n)
+	return s
+}
 
 // threads returns how many processors the generator can use.
 func (s Settings) threads() int {

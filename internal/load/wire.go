@@ -23,7 +23,6 @@ import (
 type wireClient struct {
 	engine   *wire.Engine
 	messages *data.Messages
-	live     atomic.Pointer[Progress]
 	reply    atomic.Int64 // bytes of the last response
 }
 
@@ -80,7 +79,7 @@ func openWire(ctx context.Context, config wireConfig) (*wireClient, error) {
 	client := &wireClient{messages: config.messages}
 	call := wire.Call{
 		Method: config.path, HTTP: config.http, Stream: config.stream, Authority: config.target.authority, Metadata: config.fields, Backend: workload.BackendTrailer,
-		Check: client.check, Decode: config.decode, OnStart: client.callStarted, OnEnd: client.callEnded,
+		Check: client.check, Decode: config.decode,
 	}
 	call.Gzip, call.UserAgent = config.compress, config.userAgent
 	if len(config.templates) > 0 {
@@ -143,9 +142,8 @@ func (c wireConfig) metadata(n uint64, worker int, to []h2.Field) ([]h2.Field, e
 	return to, err
 }
 
-func (w *wireClient) Run(ctx context.Context, p pace.Pace, live *Progress) (*measure.Recorder, time.Time, error) {
-	w.live.Store(live)
-	recorder, start, _, err := w.engine.Run(ctx, p, measure.StartSignal{})
+func (w *wireClient) Run(ctx context.Context, p pace.Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
+	recorder, start, _, err := w.engine.Run(ctx, p, signal)
 	return recorder, start, err
 }
 
@@ -157,18 +155,6 @@ func (w *wireClient) appendMessage(n uint64, worker int, to []byte) ([]byte, err
 func (w *wireClient) check(_ uint64, answer []byte, _ string) error {
 	w.reply.Store(int64(len(answer)))
 	return nil
-}
-
-func (w *wireClient) callStarted() {
-	if live := w.live.Load(); live != nil {
-		live.CallStarted()
-	}
-}
-
-func (w *wireClient) callEnded(c measure.Call) {
-	if live := w.live.Load(); live != nil {
-		live.CallEnded(c)
-	}
 }
 
 func (w *wireClient) ReplyBytes() int { return int(w.reply.Load()) }

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"errors"
 	"maps"
 	"time"
 
@@ -17,16 +18,18 @@ type Snapshot struct {
 	Span     time.Duration     `json:"span"`    // since the previous snapshot
 	Calls    uint64            `json:"calls"`   // that ended, answered or failed
 	Dropped  uint64            `json:"dropped,omitempty"`
-	Errors   map[string]uint64 `json:"errors,omitempty"`   // by code
-	Backends map[string]uint64 `json:"backends,omitempty"` // answered calls
-	Latency  string            `json:"latency"`            // encoded as in a [Measurement]
+	Errors   map[string]uint64 `json:"errors,omitempty"`    // by code
+	Backends map[string]uint64 `json:"backends,omitempty"`  // answered calls
+	InFlight uint64            `json:"in_flight,omitempty"` // now
+	Latency  string            `json:"latency"`             // encoded as in a [Measurement]
+	Lateness string            `json:"lateness"`            // of answered calls, encoded likewise
 }
 
 // Tally is the sum of the counts of several recorders.
 type Tally struct {
-	calls, dropped   uint64
-	errors, backends map[string]uint64
-	latency          []int64 // counts by the histogram's index
+	calls, dropped, inFlight uint64
+	errors, backends         map[string]uint64
+	latency, lateness        []int64 // counts by the histogram's index
 }
 
 func newTally() *Tally { return &Tally{errors: map[string]uint64{}, backends: map[string]uint64{}} }
@@ -42,13 +45,21 @@ func (r *Recorder) AddTo(tally *Tally) {
 	for id, b := range r.backends {
 		tally.backends[id] += b.calls
 	}
-	counts := r.latency.Export().Counts
-	if tally.latency == nil {
-		tally.latency = counts
+	addBuckets(&tally.latency, r.latency)
+	addBuckets(&tally.lateness, r.lateness)
+}
+
+// AddInFlight adds calls that are in flight now.
+func (t *Tally) AddInFlight(calls uint64) { t.inFlight += calls }
+
+func addBuckets(to *[]int64, from *hdr.Histogram) {
+	counts := from.Export().Counts
+	if *to == nil {
+		*to = counts
 		return
 	}
 	for i, n := range counts {
-		tally.latency[i] += n
+		(*to)[i] += n
 	}
 }
 
@@ -63,17 +74,23 @@ func (s *Shards) AddTo(t *Tally) {
 
 // since returns what the recorders counted after an earlier tally.
 func (t *Tally) since(before *Tally) (Snapshot, error) {
-	snapshot := Snapshot{Calls: t.calls - before.calls, Dropped: t.dropped - before.dropped, Errors: growth(t.errors, before.errors), Backends: growth(t.backends, before.backends)}
+	snapshot := Snapshot{Calls: t.calls - before.calls, Dropped: t.dropped - before.dropped, InFlight: t.inFlight, Errors: growth(t.errors, before.errors), Backends: growth(t.backends, before.backends)}
+	var errs [2]error
+	snapshot.Latency, errs[0] = growthOf(t.latency, before.latency)
+	snapshot.Lateness, errs[1] = growthOf(t.lateness, before.lateness)
+	return snapshot, errors.Join(errs[:]...)
+}
+
+// growthOf returns a histogram of what was added to counts, encoded.
+func growthOf(now, before []int64) (string, error) {
 	shape := Histogram().Export()
-	for i, n := range t.latency {
+	for i, n := range now {
 		shape.Counts[i] = n
-		if before.latency != nil {
-			shape.Counts[i] -= before.latency[i]
+		if before != nil {
+			shape.Counts[i] -= before[i]
 		}
 	}
-	var err error
-	snapshot.Latency, err = encode(Pack(hdr.Import(shape)))
-	return snapshot, err
+	return encode(Pack(hdr.Import(shape)))
 }
 
 // growth returns by how much each count grew, without counts that did not grow.

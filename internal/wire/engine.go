@@ -161,7 +161,11 @@ func (e *Engine) Run(ctx context.Context, p Pace, signal measure.StartSignal) (*
 func (e *Engine) addToTally(runs []*load, tally *measure.Tally) {
 	for _, run := range runs {
 		counted := make(chan struct{})
-		if run.core.post(func() { run.recorder.AddTo(tally); close(counted) }) {
+		if run.core.post(func() {
+			run.recorder.AddTo(tally)
+			tally.AddInFlight(uint64(run.core.inFlight.Len()))
+			close(counted)
+		}) {
 			<-counted
 		}
 	}

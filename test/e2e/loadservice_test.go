@@ -125,6 +125,13 @@ func TestALoadSearchesForTheHighestRate(t *testing.T) {
 	holdsAtMost(t, s, 280)
 }
 
+func TestALoadOfAnAddressSearchesForTheHighestRate(t *testing.T) {
+	t.Parallel()
+	address, _ := greeterAt(t, "--delay", "20ms", "--workers", "4")
+	s := rpclab(t, append([]string{"load", "--call", sayHello, "--search", "p99 < 150ms && errors < 1%", "--json", "-", address}, searchFlags...)...)
+	holdsAtMost(t, s, 280)
+}
+
 // holdsAtMost checks the result of a search that found a rate. On a busy machine it can be lower.
 func holdsAtMost(t *testing.T, s said, most float64) {
 	t.Helper()

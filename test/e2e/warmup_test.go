@@ -67,7 +67,7 @@ func TestAWarmUpThatDoesNotBecomeSteadyIsSaid(t *testing.T) {
 	if w := d.Arms[0].Trials[0].WarmUp; w == nil || w.Steady {
 		t.Errorf("the warm-up was %+v, want not steady", w)
 	}
-	if text := strings.Join(strings.Fields(s.stdout), " "); !strings.Contains(text, "rate or latency still changed after 8 s of warm-up; raise --warmup-max") {
+	if text := strings.Join(strings.Fields(s.stdout), " "); !strings.Contains(text, "rate or latency still changed after 8 s of warm-up; raise caller.warmup_max (rpclab load: --warmup-max)") {
 		t.Errorf("no warning:\n%s", s.stdout)
 	}
 }

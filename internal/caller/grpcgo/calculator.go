@@ -39,7 +39,7 @@ func (s *CalculatorSession) Run(ctx context.Context, plan pace.Pace, signal meas
 	}
 	recorder, start := caller.Run(ctx, plan, signal, s.late, func(ctx context.Context, n uint64) caller.Outcome {
 		return s.Begin(ctx, n)()
-	}, nil)
+	})
 	return recorder, start, nil
 }
 

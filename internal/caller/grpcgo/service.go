@@ -118,7 +118,7 @@ func (s *serviceCalls) run(ctx context.Context, plan pace.Pace, signal measure.S
 		call.begin()
 	}
 	if len(s.calls) == 1 {
-		return caller.Run(ctx, plan, signal, late, do, nil)
+		return caller.Run(ctx, plan, signal, late, do)
 	}
 	return caller.RunNamed(ctx, plan, signal, late, func(n uint64) string {
 		if s.flow != nil {

@@ -33,7 +33,7 @@ type attemptFunc func(ctx context.Context, channel *grpc.ClientConn, n uint64) c
 
 func (s *session) Run(ctx context.Context, plan pace.Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
 	if s.service == nil {
-		recorder, start := caller.Run(ctx, plan, signal, s.job.Late, s.call, nil)
+		recorder, start := caller.Run(ctx, plan, signal, s.job.Late, s.call)
 		s.background.Wait()
 		return recorder, start, nil
 	}

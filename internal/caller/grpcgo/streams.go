@@ -31,7 +31,7 @@ func (s *streamSession) Run(ctx context.Context, plan pace.Pace, signal measure.
 	if s.session.service != nil {
 		s.session.service.calls[0].StartLoad()
 	}
-	recorder, start := caller.Run(ctx, plan, signal, s.session.job.Late, s.call, nil)
+	recorder, start := caller.Run(ctx, plan, signal, s.session.job.Late, s.call)
 	s.session.background.Wait()
 	return recorder, start, nil
 }

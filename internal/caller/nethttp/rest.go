@@ -42,7 +42,7 @@ func openREST(base gatewaySession) (*restSession, error) {
 }
 
 func (s *restSession) Run(ctx context.Context, plan pace.Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
-	recorder, start := caller.Run(ctx, plan, signal, s.job.Late, s.call, nil)
+	recorder, start := caller.Run(ctx, plan, signal, s.job.Late, s.call)
 	return recorder, start, nil
 }
 

@@ -62,7 +62,7 @@ func (s *serviceSession) Run(ctx context.Context, plan pace.Pace, signal measure
 		request.StartLoad()
 	}
 	if len(s.requests) == 1 {
-		recorder, start := caller.Run(ctx, plan, signal, s.job.Late, s.call, nil)
+		recorder, start := caller.Run(ctx, plan, signal, s.job.Late, s.call)
 		return recorder, start, nil
 	}
 	recorder, start := caller.RunNamed(ctx, plan, signal, s.job.Late, func(n uint64) string {

@@ -60,7 +60,7 @@ type session struct {
 }
 
 func (s *session) Run(ctx context.Context, plan pace.Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
-	recorder, start := caller.Run(ctx, plan, signal, s.job.Late, s.call, nil)
+	recorder, start := caller.Run(ctx, plan, signal, s.job.Late, s.call)
 	return recorder, start, nil
 }
 

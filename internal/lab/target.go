@@ -1,0 +1,157 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"rpclab/internal/analysis"
+	"rpclab/internal/experiment"
+	"rpclab/internal/load"
+	"rpclab/internal/measure"
+	"rpclab/internal/pace"
+	"rpclab/internal/result"
+)
+
+// This file makes loads of `rpclab load TARGET`: on servers that run already, over connections that are open for all
+// rounds, and from this process, which saves the time in which a caller starts.
+
+// LoadPlan returns the plan of a load that is open: an experiment with one arm, the target.
+func LoadPlan(l *load.Load) Plan {
+	s := l.Settings()
+	plan := Plan{
+		Plan: experiment.Plan{
+			Name: load.Experiment, Question: l.Question(), Rounds: l.Rounds(), Seed: s.Seed, Baseline: l.Name(),
+			Arms: []experiment.Arm{{Name: l.Name()}}, Cells: []map[string]any{nil},
+		},
+		target: &target{l, load.SelfTest},
+	}
+	config := experiment.Config{Load: experiment.Load{Search: s.Search}}
+	for n := range plan.Rounds {
+		one := experiment.Trial{Order: n, Round: n + 1, Arm: l.Name(), Config: config, Seed: s.Seed + uint64(n)}
+		plan.Trials = append(plan.Trials, one)
+		plan.trials = append(plan.trials, trial{Trial: one, target: plan.target})
+	}
+	return plan
+}
+
+// runAtTarget runs one trial at a target. After an interrupt it returns what was measured, with the error.
+func (c *trialRunner) runAtTarget(ctx context.Context, t trial) (measured result.Trial, err error) {
+	measured = newTrial(t)
+	if t.Round == 1 {
+		if measured.WarmUp, err = c.warmUpTarget(ctx, t); err != nil {
+			return measured, err
+		}
+	}
+	if t.Config.Load.Search != nil {
+		probe := func(ctx context.Context, o loadRequest) (result.Trial, error) {
+			plan, err := o.Pace.Pace()
+			if err != nil {
+				return measured, err
+			}
+			seen, err := c.loadTarget(ctx, t.target, measured, plan, o.Limit)
+			if err != nil {
+				return measured, err // without the calls of a probe that did not end
+			}
+			return seen, nil
+		}
+		return searchCapacity(ctx, t.Trial, measured, probe, func(step string) { c.progress.doing(t.Trial, step) })
+	}
+	plan, err := t.target.Pace(t.Round)
+	if err != nil {
+		return measured, err
+	}
+	return c.loadTarget(ctx, t.target, measured, plan, 0)
+}
+
+// warmUpTarget makes calls that are not measured: a number of them, then those of the load until it is steady. The
+// result is nil if the second was not asked for.
+func (c *trialRunner) warmUpTarget(ctx context.Context, t trial) (*result.WarmUp, error) {
+	first, plan := t.target.WarmUp()
+	if first.Calls > 0 {
+		c.progress.doing(t.Trial, "warming up")
+		if _, _, err := t.target.Client().Run(ctx, first, measure.StartSignal{}); err != nil {
+			return nil, fmt.Errorf("warm-up: %w", err)
+		}
+	}
+	var steady *result.WarmUp
+	if atMost := t.target.Settings().WarmupMax; atMost > 0 && ctx.Err() == nil {
+		c.progress.doing(t.Trial, "warming up until rate and latency are steady")
+		w, err := warmUpUntilSteady(ctx, t.target.Client(), plan, atMost)
+		if err != nil {
+			return nil, err
+		}
+		steady = &w
+	}
+	return steady, ctx.Err()
+}
+
+// loadTarget makes one load and adds what it measured to a trial. It cancels calls in flight after a limit; 0: none.
+func (c *trialRunner) loadTarget(ctx context.Context, to *target, measured result.Trial, plan pace.Pace, limit time.Duration) (result.Trial, error) {
+	limited := ctx
+	if limit > 0 {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	live := newLiveTotals(1, c.progress.live)
+	signal := measure.StartSignal{OnSnapshot: func(s measure.Snapshot) { live.add(0, s) }}
+	endMachine := watchMachine(c.otherRuns, func() []measure.Watched { return nil })
+	endProcessors := c.watchProcessors(to)
+	recorder, started, err := to.Client().Run(limited, plan, signal)
+	machine, warnings := endProcessors(), endMachine()
+	if err != nil {
+		return measured, err
+	}
+	seen, err := recorder.Measurement()
+	if err != nil {
+		return measured, err
+	}
+	seen.Started = started
+	if seen.MaxRSS, err = measure.MaxRSS(os.Getpid()); err != nil {
+		return measured, err
+	}
+	measured = to.Trial(measured, seen, ctx.Err() != nil)
+	measured.Machine, measured.MachineWarnings = machine, warnings
+	return measured, ctx.Err()
+}
+
+// minMachineTime is the length of the shortest load of which the CPU time of other programs is known: the
+// kernel counts the times of processors in steps of 10 ms.
+const minMachineTime = 500 * time.Millisecond
+
+// watchProcessors measures the CPU time that other programs use during a load: neither rpclab nor the server,
+// if that runs on this machine. The returned function ends that; nil: not known.
+func (c *trialRunner) watchProcessors(to *target) (end func() *result.Interference) {
+	pids, known := to.ServerProcesses()
+	pids = append(pids, os.Getpid())
+	own, err := measure.TreesCPU(pids...)
+	processors, began := c.processors(), time.Now()
+	return func() *result.Interference {
+		passed := c.processors().Since(processors)
+		ownNow, errNow := measure.TreesCPU(pids...)
+		if !known || err != nil || errNow != nil || time.Since(began) < minMachineTime {
+			return nil
+		}
+		return analysis.Interference(passed, ownNow-own)
+	}
+}
+
+// complete assembles the document and adds what only the load knows, and the limits of the load generator, which it
+// measures unless the load was interrupted.
+func (t *target) complete(ctx context.Context, d result.Document, measuring func()) (result.Document, error) {
+	var own *load.SelfTestResult
+	var err error
+	if !d.Partial {
+		measuring()
+		own, err = t.selfTest(ctx, t.Probe())
+		switch {
+		case ctx.Err() != nil:
+			own, err = nil, nil // the load itself is complete
+		case err != nil:
+			own, err = nil, fmt.Errorf("measure the generator itself: %w", err)
+		}
+	}
+	return t.Complete(analysis.Assemble(d), own), err
+}
