@@ -111,9 +111,6 @@ func (s *liveView) listen(address string, handler http.Handler, log *slog.Logger
 	return at, err
 }
 
-// visible reports whether anyone can see the run.
-func (f pageFlags) visible() bool { return f.web || f.metrics != "" }
-
 // follow shows a run on the page. Call the returned function with the progress of the run.
 func (s *liveView) follow(plan experiment.Plan, id string, stop context.CancelFunc) func(lab.Progress) {
 	if s.page != nil {

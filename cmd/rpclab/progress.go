@@ -31,14 +31,6 @@ func (f *progressFlags) registerVerbose(flags *pflag.FlagSet) {
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "print a line for each trial that ended")
 }
 
-// writer is where a load prints its progress.
-func (f progressFlags) writer(out io.Writer) io.Writer {
-	if f.quiet {
-		return io.Discard
-	}
-	return out
-}
-
 func (f progressFlags) check() error {
 	if f.quiet && f.verbose {
 		return errors.New("--quiet and --verbose exclude each other: use one of them")

@@ -125,7 +125,7 @@ func TestADocumentThatCannotBeReadHasAnErrorWithTheReason(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for id, want := range map[string]string{"run-0": "damaged", "run-1": "read it with the rpclab version that wrote it", "run-2": "damaged"} {
+	for id, want := range map[string]string{"run-0": "damaged", "run-1": "written by a newer rpclab; update rpclab", "run-2": "damaged"} {
 		for _, path := range []string{"/api/v1/runs/" + id, "/runs/" + id + "/report", "/api/v1/compare?run=run-3&run=" + id} {
 			status, text := s.request(t, http.MethodGet, path, "", nil)
 			if status != http.StatusUnprocessableEntity || !strings.Contains(text, want) {
