@@ -30,6 +30,8 @@ export async function startForm(container: HTMLElement): Promise<void> {
   const choices = element("div", { class: "choices" });
   const arms = element("fieldset", {}, element("legend", {}, "Arms"), choices);
   const rounds = number("rounds", 1, offered.most_rounds, "");
+  rounds.placeholder = "auto";
+  rounds.title = "Without a number, the run ends when its headline metrics are decided. A quick run has the rounds of the experiment.";
   const rate = number("rate", 1, 20_000, "100");
   const duration = number("duration", 1, 600, "10");
   const quick = element("input", { type: "checkbox", id: "quick", checked: "" });
@@ -48,7 +50,6 @@ export async function startForm(container: HTMLElement): Promise<void> {
     for (const f of loading) f.hidden = !!e;
     service.requireOne(!e);
     question.textContent = e?.question ?? "How does a service respond at a rate?";
-    rounds.placeholder = `${e?.rounds ?? 1}`;
     choices.replaceChildren(...(e?.arms ?? []).map((arm) => element("label", {}, element("input", { type: "checkbox", name: "arm", value: arm, checked: "" }), arm)));
   };
   name.addEventListener("change", pick);
