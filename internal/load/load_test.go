@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -118,8 +119,8 @@ func TestEnginesSendTheSameCallsAndCountTheSameErrors(t *testing.T) {
 		if sample := arm.Samples["INTERNAL"]; !strings.HasPrefix(sample, "create the message: ") || !strings.Contains(sample, "randomInt 2 1") {
 			t.Errorf("%s: the call whose template fails has the error %q, want one that names randomInt 2 1", engine, sample)
 		}
-		if service.wrong != 0 || len(service.names) != 9 || service.names["4"]+service.names[""] != 0 {
-			t.Errorf("%s: %d calls without their metadata, names %v; want 0 and every name but 4", engine, service.wrong, service.names)
+		if names, wrong := service.received(); wrong != 0 || len(names) != 9 || names["4"]+names[""] != 0 {
+			t.Errorf("%s: %d calls without their metadata, names %v; want 0 and every name but 4", engine, wrong, names)
 		}
 	}
 }
@@ -152,8 +153,9 @@ func TestTemplatesSeeOneWorkerNumberForEachUser(t *testing.T) {
 		settings.Engine, settings.Target, settings.Calls, settings.Concurrency = engine, serve(t, seen), 50, 3
 		settings.Metadata = []string{"token: x", "key-bin: AQI="}
 		settings.Data = `{"name": "{{.Worker}}"}`
-		if run(t, settings); seen.names["0"]+seen.names["1"]+seen.names["2"] != 50 {
-			t.Errorf("%s: the worker numbers are %v, want 0 to 2 for 50 calls of 3 users", engine, seen.names)
+		run(t, settings)
+		if names, _ := seen.received(); names["0"]+names["1"]+names["2"] != 50 {
+			t.Errorf("%s: the worker numbers are %v, want 0 to 2 for 50 calls of 3 users", engine, names)
 		}
 	}
 }
@@ -179,6 +181,13 @@ type strictGreeter struct {
 	mu    sync.Mutex
 	names map[string]int
 	wrong int
+}
+
+// received returns the names of the calls, and how many calls lacked their metadata.
+func (g *strictGreeter) received() (names map[string]int, wrong int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return maps.Clone(g.names), g.wrong
 }
 
 func (g *strictGreeter) SayHello(ctx context.Context, request *rpclabv1.HelloRequest) (*rpclabv1.HelloReply, error) {
