@@ -3,8 +3,8 @@ package load
 import (
 	"context"
 	"errors"
-	"net"
 	"maps"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
