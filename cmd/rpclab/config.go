@@ -64,12 +64,18 @@ func applyDefaults(c *cobra.Command) error {
 			}
 			applied = append(applied, "--"+d.flag+"="+value)
 		}
+		if err := c.Flags().SetAnnotation(d.flag, appliedDefaults, []string{d.at}); err != nil {
+			return err
+		}
 	}
 	if len(applied) > 0 {
 		c.Annotations = map[string]string{appliedDefaults: path + " sets " + strings.Join(applied, " ")}
 	}
 	return nil
 }
+
+// isDefault reports whether the configuration file set a flag. It need not fit every use of its command.
+func isDefault(flag *pflag.Flag) bool { return flag.Annotations[appliedDefaults] != nil }
 
 // configFile is the path of the configuration file: in $XDG_CONFIG_HOME, which must be absolute, or ~/.config.
 func configFile(env func(string) string, home func() (string, error)) string {
@@ -111,7 +117,7 @@ func parseDefaults(path string, text []byte, root *cobra.Command) (map[string][]
 		command, _, err := root.Find([]string{name.Value})
 		switch {
 		case err != nil || !slices.Contains(configurable, name.Value):
-			return nil, fmt.Errorf("%s: %q is no command with defaults (%s)%s", place(name), name.Value, strings.Join(configurable, ", "), suggest.DidYouMean(name.Value, configurable))
+			return nil, fmt.Errorf("%s: rpclab takes no defaults for %q (only for %s)%s", place(name), name.Value, strings.Join(configurable, ", "), suggest.DidYouMean(name.Value, configurable))
 		case flags.Kind != yaml.MappingNode:
 			return nil, fmt.Errorf("%s: write the flags of %s, such as %s: {keep-paths: true}", place(flags), name.Value, name.Value)
 		case all[name.Value] != nil:

@@ -102,7 +102,7 @@ func (f *calculateFlags) checkFlags(flags *pflag.FlagSet) (err error) {
 	f.Calculation.Operation = strings.ToLower(f.Calculation.Operation) // as published
 	flags.Visit(func(flag *pflag.Flag) {
 		switch {
-		case err != nil:
+		case err != nil || isDefault(flag):
 		case f.Style != "" && !calculatorFlags[flag.Name]:
 			err = fmt.Errorf("--%s cannot be used with --style: 'rpclab load --help' lists the flags that can", flag.Name)
 		case f.Style == "" && calculatorFlags[flag.Name] && flag.Name != "timeout":

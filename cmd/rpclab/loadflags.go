@@ -41,7 +41,7 @@ func (f *loadFlags) register(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	flags.StringVar(&f.Call, "call", "", "`method` to call: package.Service/Method; with --service the name of a call")
 	flags.StringVar(&f.service, "service", "", "`file` of a service to call in place of a target")
-	flags.StringSliceVar(&f.flow, "flow", nil, "with --service and --engine grpc-go: several of its `calls` in their order, such as login,get")
+	flags.StringSliceVar(&f.flow, "flow", nil, "with --service: several of its `calls` in their order, such as login,get")
 	flags.StringToStringVar(&f.mix, "mix", nil, "with --service: several of its calls with their `shares`, such as get=80%,list=20%")
 	flags.StringVar(&f.HTTP, "http", "", "make REST calls with `METHOD` (GET, POST, ...); the target is a URL")
 	flags.BoolVar(&f.HTTP2, "http2", false, "with --http: use HTTP/2 (negotiated over TLS, assumed in cleartext)")

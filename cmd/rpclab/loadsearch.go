@@ -53,9 +53,9 @@ func (f searchFlags) of(load generator.Settings, arrivals string, changed func(s
 	switch {
 	case !ok || precision < 0.1 || precision > 50:
 		return nil, fmt.Errorf("--search-precision %s: use 0.1%% to 50%%", f.precision)
-	case f.from <= 0 || f.to > generator.MaxRate:
+	case !(f.from > 0 && f.to <= generator.MaxRate): // also for NaN
 		return nil, fmt.Errorf("--search-from and --search-to must be more than 0 calls/s and at most %d", generator.MaxRate)
-	case f.from >= f.to:
+	case !(f.from < f.to):
 		return nil, fmt.Errorf("--search-to must be more than --search-from, %g/s, not %g/s", f.from, f.to)
 	}
 	wanted := &experiment.Search{SLO: f.slo, From: f.from, To: f.to, Precision: precision, Duration: load.Duration, Arrivals: arrivals, MaxInFlight: load.MaxInFlight}

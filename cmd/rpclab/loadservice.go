@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,7 +28,7 @@ var (
 // checkServiceFlags checks that no other flag is set.
 func checkServiceFlags(flags *pflag.FlagSet) (err error) {
 	flags.Visit(func(f *pflag.Flag) {
-		if err == nil && !slices.Contains(serviceLoadFlags, f.Name) && !slices.Contains(serviceOutputFlags, f.Name) {
+		if err == nil && !isDefault(f) && !slices.Contains(serviceLoadFlags, f.Name) && !slices.Contains(serviceOutputFlags, f.Name) {
 			err = fmt.Errorf("--%s does not work with --service: the service file says how the service is called (rpclab schema prints its fields)", f.Name)
 		}
 	})
@@ -75,6 +76,8 @@ func (f loadFlags) commandLine(flags *pflag.FlagSet) string {
 		switch {
 		case flag.Name == "mix":
 			words = append(words, "--mix", experiment.Mix(f.mix).String())
+		case flag.Name == "flow":
+			words = append(words, "--flow", strings.Join(f.flow, ","))
 		case slices.Contains(serviceLoadFlags, flag.Name):
 			words = append(words, "--"+flag.Name, flag.Value.String())
 		}

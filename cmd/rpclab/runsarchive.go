@@ -110,7 +110,10 @@ file that --json wrote (NAME.json). A run that is stored already stays as it is.
 					known++
 					return nil
 				}
-				if err := store.Save(c.Context(), d); err != nil {
+				if err := c.Context().Err(); err != nil {
+					return err
+				}
+				if err := store.Save(context.WithoutCancel(c.Context()), d); err != nil { // whole, also after an interrupt
 					return err
 				}
 				stored[d.ID] = true

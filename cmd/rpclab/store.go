@@ -101,7 +101,7 @@ func (k storeFlags) apply(out io.Writer, store *result.Store) error {
 	ctx := context.Background() // also after an interrupt
 	if k.limit == 0 {
 		if size, err := store.Size(ctx); err == nil && size > largeStore {
-			fmt.Fprintf(out, "rpclab: the stored runs have %s: remove some with 'rpclab runs rm --older-than 30d', or set a --store-limit\n", report.Size(size))
+			fmt.Fprintf(out, "rpclab: the stored runs take %s: remove some with 'rpclab runs rm --older-than 30d', or set a --store-limit\n", report.Size(size))
 		}
 		return nil
 	}

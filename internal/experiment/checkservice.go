@@ -227,10 +227,15 @@ func (d *document) checkEncryption(r resolved, wrong *problems) {
 		return "TLS"
 	}
 	action, _ := e.Events[i].Action()
-	for arm := range e.Arms {
-		if a, b := kind(0), kind(arm); a != "" && b != "" && a != b {
+	first, proxied := "", "" // the first arm with a fault proxy, and its encryption
+	for arm, a := range e.Arms {
+		switch k := kind(arm); {
+		case k == "" || k == proxied:
+		case first == "":
+			first, proxied = a.Name, k
+		default:
 			wrong.add(d.root.get("events").values[i].get(action).at, "arm %s uses %s and arm %s %s, and %s needs a proxy that encrypts calls in place of the services, so the difference would be that of the proxy's TLS: remove the event, or compare arms with the same tls",
-				e.Arms[0].Name, a, e.Arms[arm].Name, b, action)
+				first, proxied, a.Name, k, action)
 			return
 		}
 	}

@@ -51,6 +51,7 @@ func (c *trialRunner) runAtTarget(ctx context.Context, t trial) (measured result
 				return measured, err
 			}
 			seen, err := c.loadTarget(ctx, t.target, measured, plan, o.Limit)
+			t.target.Forget() // the report has the calls of one probe
 			if err != nil {
 				return measured, err // without the calls of a probe that did not end
 			}

@@ -46,6 +46,9 @@ func (l *Load) Trial(trial result.Trial, seen measure.Measurement, interrupted b
 	return trial
 }
 
+// Forget leaves the calls made so far out of the warnings of [Load.Complete].
+func (l *Load) Forget() { l.made, l.waited, l.cancelled = 0, 0, 0 }
+
 // Complete adds to an assembled document what only the load knows. selfTest is nil if an interrupt prevented it.
 func (l *Load) Complete(d result.Document, selfTest *SelfTestResult) result.Document {
 	arm := &d.Arms[0]

@@ -20,14 +20,14 @@ type tail struct {
 }
 
 // fatalLine matches that line: fatal error: runtime: cannot allocate memory.
-var fatalLine = regexp.MustCompile(`(?m)^(fatal error|panic): .*$`)
+var fatalLine = regexp.MustCompile(`(?m)^(fatal error|panic): .*\n`)
 
 func (t *tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.end = append(t.end, p...)
 	if t.fatal == "" {
-		t.fatal = string(fatalLine.Find(t.end))
+		t.fatal = string(bytes.TrimSpace(fatalLine.Find(t.end))) // empty while the line is not whole
 	}
 	if over := len(t.end) - maxTail; over > 0 {
 		t.end = bytes.Clone(t.end[over:])

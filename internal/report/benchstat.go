@@ -13,10 +13,10 @@ import (
 )
 
 // Benchstat writes a line for each trial in Go's benchmark format (golang.org/design/14313-benchmark-format), which
-// benchstat compares. A lost call counts as its deadline in percentiles, so that no trial is left out for its outcome.
+// benchstat compares. The ID of the run is a comment: benchstat would give runs with another value tables of their own. A lost call counts as its deadline in percentiles, so that no trial is left out for its outcome.
 func Benchstat(w io.Writer, d result.Document) error {
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "goos: %s\ngoarch: %s\ncpu: %s\nrun: %s\n", clean(d.Machine.OS), clean(d.Machine.Arch), clean(d.Machine.Model), d.ID)
+	fmt.Fprintf(out, "goos: %s\ngoarch: %s\ncpu: %s\n# run %s\n", clean(d.Machine.OS), clean(d.Machine.Arch), clean(d.Machine.Model), d.ID)
 	out.WriteString("Unit answered/s better=higher\nUnit lost-share better=lower\n")
 	for _, arm := range d.Arms {
 		name := "Benchmark" + capital(benchmarkWord(d.Experiment)) + "/arm=" + benchmarkWord(arm.Name)

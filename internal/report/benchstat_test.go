@@ -20,6 +20,9 @@ func TestBenchstatHasALineForEachTrial(t *testing.T) {
 	if err := Benchstat(&out, d); err != nil {
 		t.Fatal(err)
 	}
+	if strings.Contains(out.String(), "\nrun:") {
+		t.Errorf("benchstat puts runs whose configuration differs into tables of their own:\n%s", out.String())
+	}
 	lines := regexp.MustCompile(`(?m)^BenchmarkMy_test/arm=\S+ [0-9]+( [0-9.e+-]+ [^ \n]+)+$`).FindAllString(out.String(), -1)
 	if len(lines) != trials-1 {
 		t.Errorf("%d lines, want one for each of %d trials but the failed one:\n%s", len(lines), trials, out.String())

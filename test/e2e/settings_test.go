@@ -51,8 +51,8 @@ func TestFlagsHaveTheDefaultsOfTheConfigurationFile(t *testing.T) {
 func TestAWrongConfigurationFileIsAnErrorWithItsPlace(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ config, want string }{
-		{"rum: {rounds: 7}", `PATH:1:1: "rum" is no command with defaults (run, load, report, compare, serve, clean); did you mean "run"?`},
-		{"server: {delay: 1s}", `PATH:1:1: "server" is no command with defaults`},
+		{"rum: {rounds: 7}", `PATH:1:1: rpclab takes no defaults for "rum" (only for run, load, report, compare, serve, clean); did you mean "run"?`},
+		{"server: {delay: 1s}", `PATH:1:1: rpclab takes no defaults for "server"`},
 		{"load:\n  tiemout: 3s", `PATH:2:3: rpclab load has no flag --tiemout ('rpclab load --help' lists its flags); did you mean "timeout"?`},
 		{"run:\n  quick: perhaps", `PATH:2:3: invalid argument "perhaps" for "--quick" flag`},
 		{"run:\n  set: {load.burst: 3}", `PATH:2:8: write the value of --set as on the command line, or a list of such values`},

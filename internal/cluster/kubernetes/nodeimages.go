@@ -9,7 +9,7 @@ import (
 )
 
 // LacksImage are the nodes that could run pods and do not report an image (with its full name). known is false if
-// rpclab cannot list nodes.
+// rpclab cannot list nodes, or if a node without the image reports as many images as a kubelet reports at most.
 func (a *API) LacksImage(ctx context.Context, name string) (nodes []string, known bool) {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
@@ -22,12 +22,18 @@ func (a *API) LacksImage(ctx context.Context, name string) (nodes []string, know
 			continue
 		}
 		has := slices.ContainsFunc(node.Status.Images, func(i corev1.ContainerImage) bool { return slices.Contains(i.Names, name) })
+		if !has && len(node.Status.Images) >= mostImages {
+			return nil, false
+		}
 		if !has {
 			nodes = append(nodes, node.Name)
 		}
 	}
 	return nodes, true
 }
+
+// mostImages is how many images a kubelet reports, the largest, unless nodeStatusMaxImages of its configuration differs.
+const mostImages = 50
 
 // runsPods reports whether a node accepts pods that tolerate no taint.
 func runsPods(node corev1.Node) bool {

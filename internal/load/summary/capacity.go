@@ -86,7 +86,7 @@ func probes(out io.Writer, c result.Capacity, several bool) {
 	if several {
 		title = "   of the last round"
 	}
-	fmt.Fprintf(out, "\n%-9s%8s %9s %9s %9s%s\n", "calls/s", "for s", "p50 ms", "p99 ms", "lost", title)
+	fmt.Fprintf(out, "\n%-9s%8s %9s %9s %9s%s\n", "calls/s", "seconds", "p50 ms", "p99 ms", "lost", title)
 	for _, p := range all {
 		verdict := "holds"
 		switch {

@@ -84,7 +84,7 @@ func head(out io.Writer, document result.Document, arm result.Arm) {
 // total prints how many calls were made.
 func total(out io.Writer, document result.Document, arm result.Arm) {
 	if document.Partial && document.Rounds > 1 {
-		paragraph(out, fmt.Sprintf("Partial: the load was interrupted in round %d of %d.", len(arm.Trials), document.Rounds))
+		paragraph(out, fmt.Sprintf("Partial: calls were made in %d of %d rounds.", len(arm.Trials), document.Rounds))
 	} else if document.Partial {
 		paragraph(out, "Partial: the load was interrupted.")
 	}
