@@ -121,14 +121,16 @@ func reach(t *testing.T, p *chrome.Page, selector string) {
 	t.Fatalf("the keyboard does not reach %s", selector)
 }
 
-// begin starts an experiment with the keyboard alone.
-func begin(t *testing.T, p *chrome.Page, experiment string) {
+// begin starts an experiment with a number of rounds, with the keyboard alone.
+func begin(t *testing.T, p *chrome.Page, experiment, rounds string) {
 	t.Helper()
 	await(t, p, "the form is there", `document.querySelector("#experiment option")`)
 	reach(t, p, "#experiment")
 	if err := p.Press(experiment); err != nil { // a select accepts typed text
 		t.Fatal(err)
 	}
+	reach(t, p, "#rounds")
+	press(t, p, rounds, 1)
 	reach(t, p, "#quick")
 	press(t, p, " ", 1)
 	reach(t, p, "button[type=submit]")
@@ -149,7 +151,7 @@ func TestTheLivePageFollowsARunFromStartToVerdictByKeyboardOnAPhone(t *testing.T
 	l := newStation(t)
 	p := l.open(t, "/", phone)
 	awaitPhase(t, p, "idle")
-	begin(t, p, "brief")
+	begin(t, p, "brief", "4")
 	awaitPhase(t, p, "running")
 	await(t, p, "a load is seen second by second", `document.querySelector(".figures dt")?.textContent.includes("last second")`)
 	await(t, p, "calls per backend are drawn", `document.querySelectorAll("[data-phase] svg rect").length >= 3`)
@@ -182,7 +184,7 @@ func TestTwoSelectedRunsAreCompared(t *testing.T) {
 	l := newStation(t)
 	for range 2 {
 		p := l.open(t, "/", desk)
-		begin(t, p, "short")
+		begin(t, p, "short", "4")
 		awaitPhase(t, p, "running")
 		awaitPhase(t, p, "done")
 	}
@@ -211,7 +213,7 @@ func TestTwoSelectedRunsAreCompared(t *testing.T) {
 func TestTheLivePageSurvivesARestartAndStopsARun(t *testing.T) {
 	l := newStation(t)
 	p := l.open(t, "/", desk)
-	begin(t, p, "endless")
+	begin(t, p, "endless", "1")
 	await(t, p, "calls are drawn over time", `document.querySelector(".pictures figure svg path")`)
 	picture(t, p, "running")
 	if eval[string](t, p, `document.querySelector("#line").textContent`) != "" {
@@ -226,7 +228,7 @@ func TestTheLivePageSurvivesARestartAndStopsARun(t *testing.T) {
 	runs := l.open(t, "/runs", desk)
 	await(t, runs, "the run is kept as partial", `document.querySelector("tbody .status")?.textContent === "partial"`)
 
-	begin(t, p, "endless")
+	begin(t, p, "endless", "1")
 	awaitPhase(t, p, "running")
 	await(t, p, "there is a button that stops it", `!document.querySelector("button.stop").hidden`)
 	if err := p.Eval(`document.querySelector("#main").focus()`, nil); err != nil {
@@ -241,7 +243,7 @@ func TestTheLivePageSurvivesARestartAndStopsARun(t *testing.T) {
 func TestAKilledServerKeepsFinishedTrials(t *testing.T) {
 	l := newStation(t)
 	p := l.open(t, "/", desk)
-	begin(t, p, "brief")
+	begin(t, p, "brief", "4")
 	await(t, p, "a trial has ended", `document.querySelectorAll("[data-phase] tbody tr").length > 0`)
 	l.process.Kill()
 	await(t, p, "the connection is said to be lost", `document.querySelector("#line").textContent.includes("lost")`)
