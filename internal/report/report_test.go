@@ -49,7 +49,7 @@ func samples() map[string]result.Document {
 	fooled := small(5, w[1], w[6])
 	fooled.Verdicts = []result.Verdict{verdict("latency_p99", "shared-again", nil, 1.31, 1.12, 1.55, "worse", "control")}
 
-	empty := base("channels", "A channel per call, one shared channel, or one that watches the endpoints?")
+	empty := base("channels", "A channel per call, one shared, or one that watches the endpoints?")
 	empty.Partial, empty.Finished, empty.TrialCount = true, nil, 35
 
 	return map[string]result.Document{"channels": channels(), "churn": churn(), "policies": spreads(), "partial": partial, "failing": failing,

@@ -137,7 +137,7 @@ func grownBy(burst int) float64 { return 1 + float64(burst-2000)/16000 }
 
 // channels is the full run of the experiment.
 func channels() result.Document {
-	d := base("channels", "A channel per call, one shared channel, or one that watches the endpoints?")
+	d := base("channels", "A channel per call, one shared, or one that watches the endpoints?")
 	d.Source = "a published comparison of new, reused and endpoint-watching channels (docs/studies.md#channels)"
 	d.Headline = []string{"latency_p50", "latency_p99"}
 	for _, burst := range []int{2000, 10000} {
@@ -182,7 +182,7 @@ func channels() result.Document {
 
 // small is one cell of few arms.
 func small(rounds int, arms ...sampleArm) result.Document {
-	d := base("channels", "A channel per call, one shared channel, or one that watches the endpoints?")
+	d := base("channels", "A channel per call, one shared, or one that watches the endpoints?")
 	d.Rounds, d.TrialCount = rounds, rounds*len(arms)
 	for _, w := range arms {
 		d.Arms = append(d.Arms, w.arm(result.Cell{}, 1000, rounds))
