@@ -20,9 +20,6 @@ func (c *core) startCall(n uint64, user int, due time.Duration) {
 	if c.call.Mix.isFlow() {
 		c.beginFlow(call)
 	}
-	if c.call.OnStart != nil {
-		c.call.OnStart()
-	}
 	c.inFlight.PushBack(call, &call.inFlight)
 	if err := c.prepareMessage(call); err != nil {
 		c.failCall(call, h2.Status{Code: h2.Internal, Message: err.Error()})

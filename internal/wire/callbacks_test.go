@@ -6,26 +6,25 @@ import (
 	"testing"
 	"time"
 
-	"rpclab/internal/measure"
 	"rpclab/internal/pace"
 	"rpclab/internal/wire"
 )
 
 // callbacks counts what the functions of a call received, on the one thread of their engine.
 type callbacks struct {
-	busy         map[int]bool // workers with a call in flight
-	worker       map[uint64]int
-	most         int
-	shared       int
-	began, ended int
-	codes        map[string]int
+	busy     map[int]bool // workers with a call in flight
+	worker   map[uint64]int
+	most     int
+	shared   int
+	messages int
 }
 
 func (h *callbacks) call(addr string) wire.Call {
-	h.busy, h.worker, h.codes = map[int]bool{}, map[uint64]int{}, map[string]int{}
+	h.busy, h.worker = map[int]bool{}, map[uint64]int{}
 	return wire.Call{
 		Method: "/test.Test/Answer", Authority: addr,
 		AppendMessage: func(n uint64, worker int, to []byte) ([]byte, error) {
+			h.messages++
 			if h.busy[worker] {
 				h.shared++
 			}
@@ -44,8 +43,6 @@ func (h *callbacks) call(addr string) wire.Call {
 			}
 			return nil
 		},
-		OnStart: func() { h.began++ },
-		OnEnd:   func(c measure.Call) { h.ended++; h.codes[c.Code]++ },
 	}
 }
 
@@ -64,11 +61,11 @@ func TestCallbacksRunForEveryCall(t *testing.T) {
 			addr := answerer(t)
 			var seen callbacks
 			m := load(t, engine(t, wire.Config{Addresses: []string{addr}, Channels: 2}, seen.call(addr)), c.pace)
-			if seen.began != 1000 || seen.ended != 1000 || seen.codes["INTERNAL"] != 100 || seen.codes["DATA_LOSS"] != 100 || seen.codes[measure.OK] != 800 {
-				t.Errorf("%d calls started, %d ended: %v", seen.began, seen.ended, seen.codes)
+			if seen.messages != 1000 || m.Calls != 1000 || m.Backends[""] != 800 || m.Errors["INTERNAL"] != 100 || m.Errors["DATA_LOSS"] != 100 {
+				t.Errorf("%d messages, %d calls, %d right, errors %v", seen.messages, m.Calls, m.Backends[""], m.Errors)
 			}
-			if m.Errors["INTERNAL"] != 100 || m.Samples["INTERNAL"] != "create the message: not a three" {
-				t.Errorf("%v %v", m.Errors, m.Samples)
+			if m.Samples["INTERNAL"] != "create the message: not a three" {
+				t.Errorf("samples %v", m.Samples)
 			}
 			if seen.shared > 0 || seen.most > c.highest {
 				t.Errorf("%d calls shared a worker with another in flight; the highest was %d", seen.shared, seen.most)

@@ -73,10 +73,11 @@ func TestAnInterruptedLoadCancelsItsCalls(t *testing.T) {
 	addr, _ := greeter(t, "b1", time.Hour)
 	call := greet(t)
 	began, cancel := 0, func() {}
-	call.OnStart = func() {
+	call.AppendMessage = func(_ uint64, _ int, to []byte) ([]byte, error) {
 		if began++; began%5 == 0 { // all of a load
 			cancel()
 		}
+		return append(to, call.Message...), nil
 	}
 	e := engine(t, wire.Config{Addresses: []string{addr}}, call)
 	if err := e.Connect(t.Context()); err != nil {
@@ -186,7 +187,10 @@ func TestNoCallFailsWhenServersStopGracefully(t *testing.T) {
 	}
 	var began atomic.Uint64
 	call := greet(t)
-	call.OnStart = func() { began.Add(1) }
+	call.AppendMessage = func(_ uint64, _ int, to []byte) ([]byte, error) {
+		began.Add(1)
+		return append(to, call.Message...), nil
+	}
 	e := engine(t, wire.Config{Addresses: addrs, RoundRobin: true}, call)
 	if err := e.Connect(t.Context()); err != nil {
 		t.Fatal(err)

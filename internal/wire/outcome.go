@@ -191,9 +191,6 @@ func (r *load) record(call *call, backend string, status h2.Status) {
 		}
 	}
 	r.recorder.Record(ended)
-	if onEnd := r.core.call.OnEnd; onEnd != nil {
-		onEnd(ended)
-	}
 	if call.user < 0 {
 		r.shared.inFlight.Add(-1)
 		return

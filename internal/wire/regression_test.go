@@ -94,13 +94,14 @@ func testResponseBeforeReset(t *testing.T, dial func(context.Context, string) (n
 	late, gone := make(chan struct{}), make(chan error, 1)
 	go func() { gone <- answerOnceAndReset(listener, late) }()
 	began := 0
-	call := wire.Call{Method: "/test.Test/Answer", OnStart: func() {
+	call := wire.Call{Method: "/test.Test/Answer", AppendMessage: func(_ uint64, _ int, to []byte) ([]byte, error) {
 		if began++; began == 2 { // so that the thread does not read meanwhile
 			close(late)
 			if err := <-gone; err != nil {
 				t.Error(err)
 			}
 		}
+		return to, nil
 	}}
 	e := engine(t, wire.Config{Addresses: []string{listener.Addr().String()}, Dial: dial, Timeout: time.Minute}, call)
 	if err := e.Connect(t.Context()); err != nil {

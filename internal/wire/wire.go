@@ -15,7 +15,6 @@ import (
 	"runtime"
 	"time"
 
-	"rpclab/internal/measure"
 	"rpclab/internal/service/stream"
 	"rpclab/internal/wire/h2"
 )
@@ -84,7 +83,7 @@ type Config struct {
 	MaxHeaderList int
 }
 
-// Call is what every call sends and expects.
+// Call is what every call sends and expects. Its functions are called on the cores' threads.
 type Call struct {
 	Method string // /package.Service/Method
 	HTTP   *HTTP  // nil: gRPC; else Method is not used
@@ -101,10 +100,6 @@ type Call struct {
 	// share a worker: the user of a closed pace, otherwise the lowest number that is free. A call
 	// whose message cannot be made is not sent and fails with INTERNAL.
 	AppendMessage func(n uint64, worker int, dst []byte) ([]byte, error)
-	// OnStart and OnEnd are called for each call; nil: they are not. All functions of a Call are
-	// called on the cores' threads.
-	OnStart func()
-	OnEnd   func(measure.Call)
 	// AppendMetadata appends call n's metadata, in addition to Metadata, to dst; nil: none. It costs a
 	// header block for each call. A call whose metadata cannot be made is not sent and fails with
 	// INTERNAL.
