@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -292,7 +293,11 @@ func (f runFlags) runAndShow(c *cobra.Command, plan lab.Plan, commandLine string
 	bar := newProgress(c.ErrOrStderr(), f.progress)
 	bar.load = plan.Name == generator.Experiment
 	defer bar.end()
-	store, done, err := f.keeping.open(c.ErrOrStderr())
+	hints := c.ErrOrStderr()
+	if f.progress.quiet {
+		hints = io.Discard
+	}
+	store, done, err := f.keeping.open(hints)
 	if err != nil {
 		return document, err
 	}

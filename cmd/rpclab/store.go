@@ -84,7 +84,7 @@ func (k *storeFlags) register(flags *pflag.FlagSet) {
 // largeStore is the size from which a store without a limit is mentioned.
 const largeStore = 1 << 30
 
-// open returns the store and a function that applies its limit and closes it. Both say on out what they do. The
+// open returns the store and a function that applies its limit and closes it. Hints of both go to out. The
 // store is nil under --no-store.
 func (k storeFlags) open(out io.Writer) (store *result.Store, done func() error, err error) {
 	if k.noStore {

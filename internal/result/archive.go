@@ -12,8 +12,9 @@ import (
 // ErrArchive: the text is not an archive of runs.
 var ErrArchive = errors.New("not an archive of runs")
 
-// longestDocument is the largest document in bytes that is read from an archive.
-const longestDocument = 1 << 30
+// longestDocument is the largest document in bytes that is read from an archive: reading takes several times as much
+// memory.
+const longestDocument = 256 << 20
 
 // Archive writes documents to a gzip-compressed tar file, each as ID.json. Equal documents give equal bytes.
 type Archive struct {

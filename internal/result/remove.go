@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // ErrInProgress: the run is in progress.
@@ -44,8 +45,13 @@ func (s *Store) Remove(ctx context.Context, refs ...string) (removed []string, e
 	return removed, nil
 }
 
-// Shrink returns the space of removed runs to the file system. It needs as much free space as the store has left.
+// Shrink returns the space of removed runs to the file system. It needs as much free space as the store has left. It
+// locks the store, so it does nothing while a run is in progress, which may have to store a trial.
 func (s *Store) Shrink(ctx context.Context) error {
+	ids, err := s.ids(ctx)
+	if err != nil || slices.ContainsFunc(ids, s.inProgress) {
+		return err
+	}
 	if _, err := s.db.ExecContext(ctx, "VACUUM"); err != nil {
 		return storeError(s.path, "shrink the file", err)
 	}

@@ -104,6 +104,14 @@ func TestShrinkReturnsTheSpaceOfRemovedRuns(t *testing.T) {
 	before := fileSize(t, s)
 	_, err := s.Remove(t.Context(), ids[:19]...)
 	must(t, err)
+	running := sampleDocument(t)
+	running.ID = "running"
+	must(t, s.Begin(t.Context(), running))
+	must(t, s.Shrink(t.Context()))
+	if during := fileSize(t, s); during < before {
+		t.Errorf("the file shrank from %d to %d bytes while a run was in progress", before, during)
+	}
+	must(t, s.Finish(t.Context(), running))
 	must(t, s.Shrink(t.Context()))
 	if after := fileSize(t, s); after > before/2 {
 		t.Errorf("the file has %d bytes, and had %d before 19 of 20 runs were removed", after, before)

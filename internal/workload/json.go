@@ -24,22 +24,27 @@ func post[Q, A any](server *Server, do func(context.Context, *Q) (*A, error)) ht
 			writeError(w, status.Errorf(codes.InvalidArgument, "the body is not valid JSON for %s: %v", r.URL.Path, strings.TrimPrefix(err.Error(), "json: ")))
 			return
 		}
-		end, err := server.beginCall(r.Context())
-		if err != nil {
-			writeError(w, err)
-			return
-		}
-		answer, err := do(r.Context(), request)
-		if late := end(); err == nil {
-			err = late
-		}
-		if err != nil {
-			writeError(w, err)
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(answer) // the client may be gone
+		server.answer(w, r, func(ctx context.Context) (any, error) { return do(ctx, request) })
 	})
+}
+
+// answer counts the call and writes what do returns as JSON.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, do func(context.Context) (any, error)) {
+	end, err := s.beginCall(r.Context())
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	answer, err := do(r.Context())
+	if late := end(); err == nil {
+		err = late
+	}
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(answer) // the client may be gone
 }
 
 // read decodes a body that contains exactly one JSON object.

@@ -2,7 +2,6 @@ package workload
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"strconv"
 
@@ -73,14 +72,18 @@ func (s *Server) handlePublished(mux *http.ServeMux) {
 			w.WriteHeader(http.StatusUnprocessableEntity)
 			return
 		}
-		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"number":%d}`, number+1)
+		s.answer(w, r, func(context.Context) (any, error) { return publishedNumber{number + 1}, nil })
 	})
 	orders := orders{delay: s.Delay, spread: s.Spread}
 	mux.Handle("POST /orders", post(s, func(ctx context.Context, q *publishedOrder) (*publishedOrderID, error) {
 		reply, err := orders.PlaceOrder(ctx, q.order())
 		return &publishedOrderID{reply.GetId(), reply.GetId()}, err
 	}))
+}
+
+// publishedNumber is the response to GET /increase/{number}.
+type publishedNumber struct {
+	Number int64 `json:"number"`
 }
 
 // publishedOrder is an order of the published study, or of rpclab, which has articles only.

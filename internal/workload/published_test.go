@@ -156,7 +156,8 @@ func TestTheStudysCalculatorClientNeedsNotWaitForItsResponseStream(t *testing.T)
 }
 
 func TestRESTHasThePathsOfTheStudies(t *testing.T) {
-	at, _ := serveREST(t, &workload.Server{ID: "b", Published: true})
+	server := &workload.Server{ID: "b", Published: true}
+	at, _ := serveREST(t, server)
 	client := httpClient(t, false)
 	for _, c := range []struct{ method, path, body, want string }{
 		{http.MethodGet, "/increase/41", "", `{"number":42}`},
@@ -169,5 +170,9 @@ func TestRESTHasThePathsOfTheStudies(t *testing.T) {
 	}
 	if status, _, answer := ask(t, client, http.MethodGet, at+"/increase/x", ""); status != http.StatusUnprocessableEntity {
 		t.Errorf("GET /increase/x answers %d %s, want 422", status, answer)
+	}
+	server.SetFault(workload.Fault{Code: codes.Unavailable})
+	if status, _, answer := ask(t, client, http.MethodGet, at+"/increase/41", ""); status != http.StatusServiceUnavailable {
+		t.Errorf("in an error loop, GET /increase/41 answers %d %s, want 503", status, answer)
 	}
 }
