@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/spf13/cobra"
 
 	"rpclab/internal/image"
@@ -79,7 +80,7 @@ func buildImage(c *cobra.Command, f imageFlags) (err error) {
 	if o.Tools, err = f.tools(c, o); err != nil {
 		return err
 	}
-	if o.Programs, err = f.programs(c); err != nil {
+	if o.Programs, err = f.programs(c, o.Platform); err != nil {
 		return err
 	}
 	if f.name == "" {
@@ -124,7 +125,7 @@ func buildImage(c *cobra.Command, f imageFlags) (err error) {
 }
 
 // programs builds the programs of the requested languages.
-func (f imageFlags) programs(c *cobra.Command) ([]image.Programs, error) {
+func (f imageFlags) programs(c *cobra.Command, platform v1.Platform) ([]image.Programs, error) {
 	var languages []language.Language
 	for _, name := range f.languages {
 		l, err := language.Lookup(name)
@@ -136,7 +137,7 @@ func (f imageFlags) programs(c *cobra.Command) ([]image.Programs, error) {
 		}
 		languages = append(languages, l)
 	}
-	built, missing, err := buildPrograms(c.Context(), languages, func(text string) { fmt.Fprintln(c.ErrOrStderr(), text) })
+	built, missing, err := buildPrograms(c.Context(), languages, platform, func(text string) { fmt.Fprintln(c.ErrOrStderr(), text) })
 	for _, l := range languages {
 		if why := missing[l.Name]; why != "" {
 			err = errors.Join(err, errors.New(why))

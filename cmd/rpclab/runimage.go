@@ -43,7 +43,7 @@ func (s imageSource) find(ctx context.Context, api *kubernetes.API, plan lab.Pla
 	defer func() { err = errors.Join(err, dir.Remove()) }()
 	bar.wait("looking for the image of this run on the nodes")
 	contents := image.Options{Tools: plan.Tools(), Platform: platformOf(o.Nodes)}
-	if contents.Programs, o.MissingPrograms, err = buildPrograms(ctx, plan.Languages(), bar.wait); err != nil {
+	if contents.Programs, o.MissingPrograms, err = buildPrograms(ctx, plan.Languages(), contents.Platform, bar.wait); err != nil {
 		return "", err
 	}
 	if contents.Program, err = image.Program(ctx, contents.Platform, dir.Path); err != nil {
@@ -84,10 +84,14 @@ func (s imageSource) find(ctx context.Context, api *kubernetes.API, plan lab.Pla
 	return name, nil
 }
 
-// buildPrograms builds the programs of languages for an image. missing says why a language has none.
-func buildPrograms(ctx context.Context, languages []language.Language, show func(string)) (built []image.Programs, missing map[string]string, err error) {
+// buildPrograms builds the programs of languages for an image of a platform. missing says why a language has none.
+func buildPrograms(ctx context.Context, languages []language.Language, platform v1.Platform, show func(string)) (built []image.Programs, missing map[string]string, err error) {
 	missing = map[string]string{}
 	for _, l := range languages {
+		if err := image.CheckPlatform("programs in "+l.Name, platform); err != nil {
+			missing[l.Name] = err.Error()
+			continue
+		}
 		show("building programs in " + l.Name)
 		log := &lineWriter{say: func(line string) { show("building programs in " + l.Name + ": " + line) }}
 		command, err := l.Build(ctx, nil, log)

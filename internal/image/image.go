@@ -47,6 +47,14 @@ func Platform(text string) (v1.Platform, error) {
 // RunsHere says whether programs of this machine run on the platform.
 func RunsHere(p v1.Platform) bool { return p.OS == runtime.GOOS && p.Architecture == runtime.GOARCH }
 
+// CheckPlatform returns an error if this machine's programs do not run on a platform.
+func CheckPlatform(programs string, p v1.Platform) error {
+	if RunsHere(p) {
+		return nil
+	}
+	return fmt.Errorf("%s: this machine's, for %s/%s, do not run on %s", programs, runtime.GOOS, runtime.GOARCH, p)
+}
+
 // Build builds an image. The same programs always give the same image.
 func Build(o Options) (v1.Image, error) {
 	layers, err := o.layers()
@@ -62,9 +70,8 @@ func (o Options) layers() ([]contents, error) {
 	layers := []contents{base()}
 	have := map[string]bool{} // by path in the image
 	for _, name := range slices.Sorted(slices.Values(o.Tools)) {
-		if !RunsHere(o.Platform) {
-			return nil, fmt.Errorf("%s of this machine (%s/%s) does not run on %s: leave it out with --with ''",
-				name, runtime.GOOS, runtime.GOARCH, o.Platform)
+		if err := CheckPlatform(name, o.Platform); err != nil {
+			return nil, fmt.Errorf("%w: leave it out with --with ''", err)
 		}
 		path, err := tool.Find(name)
 		if err != nil {
@@ -78,8 +85,8 @@ func (o Options) layers() ([]contents, error) {
 	}
 	programs := slices.SortedFunc(slices.Values(o.Programs), func(a, b Programs) int { return strings.Compare(a.Language, b.Language) })
 	for _, p := range programs {
-		if !RunsHere(o.Platform) {
-			return nil, fmt.Errorf("programs in %s of this machine (%s/%s) do not run on %s", p.Language, runtime.GOOS, runtime.GOARCH, o.Platform)
+		if err := CheckPlatform("programs in "+p.Language, o.Platform); err != nil {
+			return nil, err
 		}
 		layer, err := languageLayer(have, p)
 		if err != nil {
