@@ -33,8 +33,8 @@ type lane struct {
 var apart = []string{"test/e2e", "test/conformance", "test/dashboards", "test/browser", "test/security", "test/kube", "test/cluster", "web/bundle"}
 
 // plan lists the stages. The first lane installs and builds. The second builds Kubernetes, which is needed
-// late. The third has the tests. The tests on Kubernetes run at the same time as tests
-// that compare no times.
+// late. The third and the fourth have the tests. Those of whole commands compare times, so they run alone and first;
+// the others share the machine. The fourth lane mostly waits: for pods and for a browser.
 func plan(program string) ([]lane, error) {
 	raced, plain, err := packages()
 	if err != nil {
@@ -55,26 +55,26 @@ func plan(program string) ([]lane, error) {
 			servers("servers in Java", "java"),
 			servers("servers in Rust", "rust"),
 			{name: "servers of others", args: []string{"test/conformance/servers/build.sh"}},
-			{name: "lint", needs: built, args: []string{"make", "--no-print-directory", "lint"}},
+			{name: "lint", needs: built, after: []string{"e2e"}, args: []string{"make", "--no-print-directory", "lint"}},
 		}},
 		{nice: "19", stages: []stage{
 			{name: "build Kubernetes", needs: []string{"Debian packages"}, args: []string{"go", "run", "./test/cluster", "build"}},
 		}},
 		{live: true, stages: []stage{
 			{name: "build rpclab", args: []string{"go", "build", "-o", program, "./cmd/rpclab"}},
+			test("e2e", "./test/e2e", []string{"proxies", "servers in Python", "servers in Java", "servers in Rust"}, "-timeout", "20m", "-parallel", "3"),
 			test("race", strings.Join(raced, " "), []string{"proxies"}, "-race", "-timeout", "20m", "-parallel", "4"),
 			// These make ten times as many calls or checks without the race detector.
 			test("plain", strings.Join(append(plain, "rpclab/internal/caller/calculator", "rpclab/internal/measure"), " "), nil, "-timeout", "10m"),
 			test("security", "./test/security", nil, "-timeout", "10m"),
-			test("e2e", "./test/e2e", []string{"proxies", "servers in Python", "servers in Java", "servers in Rust"}, "-timeout", "20m", "-parallel", "3"),
 			test("conformance", "./test/conformance", []string{"proxies", "servers in Python", "servers in Java", "servers in Rust", "servers of others"}, "-timeout", "15m", "-parallel", "4"),
-			test("dashboards", "./test/dashboards", []string{"proxies"}, "-timeout", "5m"),
-			test("browser", "./web/bundle ./test/browser", []string{"Debian packages"}, "-timeout", "10m"),
 		}},
 		{stages: []stage{
 			{name: "Kubernetes", needs: []string{"build Kubernetes", "proxies"}, after: []string{"e2e"},
 				args: []string{"go", "run", "./test/cluster", "with", "--name", "test", "--", "test/run.sh", "./test/kube/...", "-timeout", "30m", "-parallel", "4", "-skip", "Istio"}},
 			test("cluster", "./test/cluster", []string{"build Kubernetes"}, "-timeout", "15m"),
+			test("dashboards", "./test/dashboards", []string{"proxies"}, "-timeout", "5m"),
+			test("browser", "./web/bundle ./test/browser", []string{"Debian packages"}, "-timeout", "10m"),
 		}},
 	}, nil
 }
