@@ -16,6 +16,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 )
 
@@ -38,14 +39,17 @@ type Func func(ctx context.Context, n uint64) error
 // Run opens the client with the job from rpclab, and makes calls until rpclab ends.
 func Run(open func(Job) (Func, error)) error { return serve(os.Stdin, os.Stdout, open) }
 
-// RunGRPC is [Run] for a client with one gRPC channel, which it opens with the options of the program.
-func RunGRPC(use func(*grpc.ClientConn) Func, options ...grpc.DialOption) error {
+// RunGRPC is [Run] for a client with one gRPC channel. newStub is the function that protoc generated, such as
+// NewGreeterClient, and call makes one call, as a [Func] does. The channel is in clear text unless options have
+// credentials.
+func RunGRPC[Stub any](newStub func(grpc.ClientConnInterface) Stub, call func(ctx context.Context, stub Stub, n uint64) error, options ...grpc.DialOption) error {
 	return Run(func(job Job) (Func, error) {
-		channel, err := grpc.NewClient(job.Target, options...)
+		channel, err := grpc.NewClient(job.Target, append([]grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials())}, options...)...)
 		if err != nil {
 			return nil, err
 		}
-		return use(channel), nil
+		stub := newStub(channel)
+		return func(ctx context.Context, n uint64) error { return call(ctx, stub, n) }, nil
 	})
 }
 

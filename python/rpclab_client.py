@@ -60,6 +60,19 @@ def run(open_client, threads: int = 200) -> None:
             pool.submit(measure, int(line))
 
 
+def run_grpc(new_stub, make_call, options=None, threads: int = 200) -> None:
+    """Run a client with one channel, which grpcio opens in clear text with these options.
+
+    new_stub is a class that protoc generated, such as GreeterStub. make_call(stub, call) makes each Call."""
+    import grpc  # run needs no package
+
+    def open_client(job: dict):
+        stub = new_stub(grpc.insecure_channel(job["target"], options))
+        return lambda call: make_call(stub, call)
+
+    run(open_client, threads)
+
+
 def code_of(error: Exception) -> str:
     """The gRPC code of an error; UNKNOWN without one."""
     code = getattr(error, "code", None)

@@ -8,7 +8,10 @@ import (
 	"rpclab/internal/suggest"
 )
 
-func knownCommand(c *cobra.Command, args []string) error {
+func knownCommand(c *cobra.Command, args []string) error { return known(c, "command", args) }
+
+// known returns an error if an argument is not the name of a subcommand, which users know as what.
+func known(c *cobra.Command, what string, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
@@ -18,7 +21,7 @@ func knownCommand(c *cobra.Command, args []string) error {
 			names = append(names, sub.Name())
 		}
 	}
-	return usageError{fmt.Errorf("no command %q%s\nSee 'rpclab --help'", args[0], suggest.DidYouMean(args[0], names))}
+	return usageError{fmt.Errorf("no %s %q%s\nSee '%s --help'", what, args[0], suggest.DidYouMean(args[0], names), c.CommandPath())}
 }
 
 func noArgs(c *cobra.Command, args []string) error {

@@ -44,9 +44,8 @@ func gatewayCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "gateway (--target HOST:PORT,… | --route NAME --service JSON)",
 		Short: "Serve HTTP requests by making gRPC calls",
-		Long: `Answers each HTTP request by making gRPC calls to 'rpclab server', one after the
-other. The paths are those of two published studies, balancing and channels
-(docs/studies.md):
+		Long: `Answers each HTTP request by making gRPC calls to 'rpclab server'. The paths are
+those of two published studies, balancing and channels (docs/studies.md):
 
   GET /fibonacci/random?iterations=&output=true|false&fibo_start=&fibo_end=
   GET /fibonacci?n=
@@ -71,7 +70,7 @@ other. The paths are those of two published studies, balancing and channels
 	f.access.register(flags)
 	flags.StringVar(&f.target, "target", "", "`addresses` of servers, comma-separated, or a gRPC target URI")
 	flags.StringVar(&f.route, "route", "", "`route` that calls take: "+strings.Join(route.Names(), ", "))
-	flags.StringVar(&f.service, "service", "", "the service for --route, as `JSON` with name, namespace, port, host, dns, api, vip, via")
+	flags.StringVar(&f.service, "service", "", "the service for --route, as `JSON` with the fields name, namespace, port, host, dns, api, vip, via (address of a proxy)")
 	flags.StringVar(&f.settings, "settings", "{}", "settings of the route, as `JSON`")
 	flags.StringVar(&f.model, "model", gateway.Threads, "concurrency `model`: one-thread (one request at a time), threads (all at once) or async (all at once, each over its own channel)")
 	flags.StringVar(&f.channel, "channel", "", "`mode` of the channel: shared, per-request or own-connection, which differ only in Python (default: per-request for async, else shared)")

@@ -17,7 +17,7 @@ import (
 func labCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "lab",
-		Short: "Start the servers of a published study by hand",
+		Short: "Start the servers of a published study, without an experiment",
 		Args:  knownCommand,
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -34,7 +34,7 @@ this machine until Ctrl-C, on the study's ports and with its paths and messages,
 and prints commands to try.`,
 		Example: `  rpclab lab up channels
   curl 'http://127.0.0.1:8080/?type=ClientWithReuseConn&n=1000'`,
-		Args: knownCommand,
+		Args: func(c *cobra.Command, args []string) error { return known(c, "study", args) },
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	command.AddCommand(labBalancingCommand(), labChannelsCommand(), labChainCommand(), labStreamsCommand(), labLadderCommand())

@@ -63,7 +63,7 @@ type gatewayLab struct {
 	targets string                  // file with the targets for Prometheus; empty: none
 	paths   []string                // of a gateway, to try
 	remedy  func(stack.Plan) string // what to do if a stack does not start
-	started func(*stack.Stack)      // runs beside the first stack until the lab ends; nil: nothing
+	started func(*stack.Stack)      // runs together with the first stack until the lab ends; nil: nothing
 }
 
 // runGateways starts the stacks and runs them until Ctrl-C.

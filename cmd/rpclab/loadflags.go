@@ -41,8 +41,8 @@ func (f *loadFlags) register(flags *pflag.FlagSet) {
 	flags.SortFlags = false
 	flags.StringVar(&f.Call, "call", "", "`method` to call: package.Service/Method; with --service the name of a call")
 	flags.StringVar(&f.service, "service", "", "`file` of a service to call in place of a target")
-	flags.StringSliceVar(&f.flow, "flow", nil, "with --service: several of its `calls` in their order, such as login,get")
-	flags.StringToStringVar(&f.mix, "mix", nil, "with --service: several of its calls with their `shares`, such as get=80%,list=20%")
+	flags.StringSliceVar(&f.flow, "flow", nil, "with --service: make several of its `calls` in this order, such as login,get")
+	flags.StringToStringVar(&f.mix, "mix", nil, "with --service: make several of its calls, each with its `share` of the load, such as get=80%,list=20%")
 	flags.StringVar(&f.HTTP, "http", "", "make REST calls with `METHOD` (GET, POST, ...); the target is a URL")
 	flags.BoolVar(&f.HTTP2, "http2", false, "with --http: use HTTP/2 (negotiated over TLS, assumed in cleartext)")
 	flags.StringVar(&f.Proto, "proto", "", "`file` that describes the method (default: ask the server)")
@@ -172,7 +172,7 @@ func (f *loadFlags) target(c *cobra.Command, args []string) error {
 		return usageError{fmt.Errorf("--host %s is the target, but got the target %q too: leave out one of them", f.calculator.host, args[0])}
 	case f.service != "", f.calculator.host != "":
 	case len(f.mix)+len(f.flow) > 0:
-		return usageError{errors.New("--mix and --flow have the names of calls in a service file: add --service FILE")}
+		return usageError{errors.New("--mix and --flow name calls of a service file: add --service FILE")}
 	case !f.selfTest && len(args) != 1:
 		return usageError{fmt.Errorf("%s needs one target (HOST:PORT, or a URL with --http), but got %d\nSee '%s --help'",
 			c.CommandPath(), len(args), c.CommandPath())}

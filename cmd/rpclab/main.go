@@ -20,7 +20,8 @@ func main() {
 	command.SetArgs(withTwoDashes(os.Args[1:]))
 	executed, err := command.ExecuteContextC(ctx)
 	if err != nil && !errors.Is(err, errReported) {
-		fmt.Fprintln(os.Stderr, "rpclab:", strings.ReplaceAll(err.Error(), context.Canceled.Error(), "interrupted"))
+		text := strings.ReplaceAll(err.Error(), context.Canceled.Error(), "interrupted")
+		fmt.Fprintln(os.Stderr, "rpclab:", strings.TrimPrefix(text, "rpclab ")) // which many errors begin with, before a command
 		if defaults := executed.Annotations[appliedDefaults]; defaults != "" && exitCode(err) == exitUsage {
 			fmt.Fprintln(os.Stderr, "rpclab:", defaults)
 		}

@@ -68,10 +68,7 @@ func (o outputs) check() error {
 	if o.json == "-" && o.benchstat == "-" {
 		return errors.New("--json - and --benchstat - both write to standard output; name a file for one of them")
 	}
-	for _, path := range []string{o.json, o.md, o.html, o.csv, o.junit, o.benchstat} {
-		if path == "" || path == "-" || isDevice(path) {
-			continue
-		}
+	for _, path := range o.files() {
 		probe, err := os.CreateTemp(filepath.Dir(path), ".rpclab-")
 		if errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("cannot write %s: the directory %s does not exist; create it first", path, filepath.Dir(path))
@@ -88,6 +85,27 @@ func (o outputs) check() error {
 		}
 	}
 	return nil
+}
+
+// files are the files to which a result is written; devices and pipes are none.
+func (o outputs) files() (files []string) {
+	for _, path := range []string{o.json, o.md, o.html, o.csv, o.junit, o.benchstat} {
+		if path != "" && path != "-" && !isDevice(path) {
+			files = append(files, path)
+		}
+	}
+	return files
+}
+
+// withoutFiles leaves out these files.
+func (o outputs) withoutFiles() outputs {
+	files := o.files()
+	for _, path := range []*string{&o.json, &o.md, &o.html, &o.csv, &o.junit, &o.benchstat} {
+		if slices.Contains(files, *path) {
+			*path = ""
+		}
+	}
+	return o
 }
 
 // renderings write one result in several formats.

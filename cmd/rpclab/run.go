@@ -47,8 +47,9 @@ func runCommand() *cobra.Command {
 		Short: "Run an experiment and report which differences are real",
 		Long: `Runs a built-in experiment (see 'rpclab list') or one from a YAML file. An
 experiment compares arms: each is a server, a route and a client with their
-settings. A round measures every arm once for each value of the sweep. The
-servers are new processes on this machine, or pods of a Kubernetes cluster.
+settings. A round measures every arm once for each value of the sweep. rpclab
+starts the servers as processes on this machine, or as pods of a Kubernetes
+cluster. With --service, the arms call your service.
 
 A run ends when every headline verdict is decided, at the earliest after the
 rounds of the experiment and at the latest after twice as many. With --for 2m
@@ -83,12 +84,12 @@ With --no-wait it starts at once, and the results of both say so.`,
 	f.images.register(flags)
 	flags.StringVar(&f.service, "service", "", "`file` of your own service, which all arms call in place of rpclab's servers")
 	flags.StringVar(&f.Call, "call", "", "`name` of the call in the service file (default: the first)")
-	flags.StringToStringVar(&f.Mix, "mix", nil, "several calls of the service file with their `shares`, such as get=80%,list=20%, in place of one")
-	flags.StringSliceVar(&f.Flow, "flow", nil, "several `calls` of the service file in their order, such as login,get, in place of one")
+	flags.StringToStringVar(&f.Mix, "mix", nil, "make several calls of the service file, each with its `share` of the load, such as get=80%,list=20%")
+	flags.StringSliceVar(&f.Flow, "flow", nil, "make several `calls` of the service file in this order, such as login,get")
 	flags.BoolVar(&f.AllowDisruption, "allow-disruption", false, "permit the events kill, roll and scale on the pods behind server.service of a service file")
 	flags.StringSliceVar(&f.Arms, "arms", nil, "run only these arms, comma-separated")
 	flags.StringArrayVar(&f.Set, "set", nil, "override a field, `path=value` (repeatable)")
-	flags.IntVar(&f.Rounds, "rounds", 0, "fixed `number` of rounds, each of which measures every arm once (default: until decided, from the experiment's number on)")
+	flags.IntVar(&f.Rounds, "rounds", 0, "fixed `number` of rounds, each of which measures every arm once (default: those of the experiment, and more until the verdicts are decided)")
 	flags.StringVar(&f.until, "until", "", "`decided`: end when every headline verdict is decided (default, except with --quick and --rounds)")
 	flags.DurationVar(&f.For, "for", 0, "`time` limit, such as 2m, in place of a number of rounds: begin no round that would end later")
 	flags.IntVar(&f.MaxRounds, "max-rounds", 0, "maximum `number` of rounds of a run until decided (default: twice those of the experiment, or as many as --for allows)")
@@ -170,11 +171,16 @@ func (f runFlags) runAndReport(c *cobra.Command, plan lab.Plan, commandLine stri
 		return err
 	}
 	checks := checkArms(assertions, document.Arms)
+	called := slices.ContainsFunc(document.Arms, func(a result.Arm) bool { return a.Calls+a.Dropped > 0 })
+	if files := f.outputs.files(); errors.Is(err, context.Canceled) && !called && len(files) > 0 {
+		fmt.Fprintf(c.ErrOrStderr(), "rpclab: no call was measured before the interrupt, so rpclab does not write %s\n", strings.Join(files, ", "))
+		f.outputs = f.outputs.withoutFiles()
+	}
 	written := f.outputs.write(c, document, checks)
 	if written == nil && !f.keeping.noStore && !f.progress.quiet {
 		printReportHint(c, f.outputs, document.Experiment, document.ID)
 	}
-	if errors.Is(err, context.Canceled) && document.Experiment == generator.Experiment {
+	if errors.Is(err, context.Canceled) && document.Experiment == generator.Experiment && called {
 		err = fmt.Errorf("%w; the result covers the calls made so far", context.Canceled)
 	}
 	if err := errors.Join(err, written); err != nil {
@@ -188,7 +194,7 @@ func (f runFlags) runAndReport(c *cobra.Command, plan lab.Plan, commandLine stri
 			return err
 		}
 	}
-	if !slices.ContainsFunc(document.Arms, func(a result.Arm) bool { return a.Calls+a.Dropped > 0 }) {
+	if !called {
 		return errors.New("no call was made: the report says why")
 	}
 	return nil
@@ -201,15 +207,15 @@ func (f *runFlags) openService() error {
 		case f.Call != "":
 			return fmt.Errorf("--call %s is a call of a service file: add --service FILE", f.Call)
 		case len(f.Mix) > 0:
-			return errors.New("--mix has calls of a service file: add --service FILE")
+			return errors.New("--mix names calls of a service file: add --service FILE")
 		case len(f.Flow) > 0:
-			return errors.New("--flow has calls of a service file: add --service FILE")
+			return errors.New("--flow names calls of a service file: add --service FILE")
 		}
 		return nil
 	}
 	switch {
 	case f.Call != "" && len(f.Mix) > 0:
-		return errors.New("--call makes one call and --mix several: use one of them")
+		return errors.New("--call names one call and --mix several: use one of them")
 	case len(f.Flow) > 0 && (f.Call != "" || len(f.Mix) > 0):
 		return errors.New("--flow makes its calls in their order, without --call and --mix: use one of them")
 	}

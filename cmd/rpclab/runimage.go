@@ -26,7 +26,7 @@ import (
 type imageSource struct{ name, load string }
 
 func (s *imageSource) register(flags *pflag.FlagSet) {
-	flags.StringVar(&s.name, "image", "", "`name` of the rpclab image on kubernetes (default: $RPCLAB_IMAGE; without it rpclab builds the image that the run needs and loads it into the nodes)")
+	flags.StringVar(&s.name, "image", "", "`name` of the rpclab image on kubernetes (default: $RPCLAB_IMAGE; if that is empty too, rpclab builds the image that the run needs and loads it into the nodes)")
 	flags.StringVar(&s.load, "load-image", "", "`command` that loads the archive of an image, its last argument, into the nodes (default: $RPCLAB_LOAD_IMAGE, or the command of kind, k3d or minikube, by the context)")
 }
 

@@ -85,7 +85,7 @@ func importCommand() *cobra.Command {
 		Use:   "import FILE",
 		Short: "Store the runs of an archive, or of a file that --json wrote",
 		Long: `Stores the runs of an archive that 'rpclab runs export' wrote, or the run of a
-file that --json wrote (NAME.json). A run that is stored already stays as it is.`,
+JSON file that --json wrote. A run that is already stored does not change.`,
 		Example: `  rpclab runs import runs.tar.gz
   rpclab runs import result.json
   ssh build rpclab runs export --all -o - | rpclab runs import -`,

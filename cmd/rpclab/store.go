@@ -78,7 +78,7 @@ type storeFlags struct {
 
 func (k *storeFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&k.noStore, "no-store", false, "do not store the result in the user's data directory")
-	flags.Var(&k.limit, "store-limit", "`size` of all stored runs, such as 500Mi: afterwards, remove the oldest beyond it (default: keep all)")
+	flags.Var(&k.limit, "store-limit", "maximum `size` of all stored runs, such as 500Mi: after this run, rpclab removes the oldest runs until the rest fit (default: keep all)")
 }
 
 // largeStore is the size from which a store without a limit is mentioned.

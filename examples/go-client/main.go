@@ -1,39 +1,27 @@
-// Command go-client calls rpclab's greeter as its owner would: with retries of its own, after 5 ms.
+// Command go-client calls rpclab's greeter as its owner would: with the owner's own balancing and retries.
 package main
 
 import (
 	"context"
 	"log"
-	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 
 	rpclabv1 "rpclab/api/rpclab/v1"
 	"rpclab/client"
 )
 
-func main() {
-	err := client.RunGRPC(func(channel *grpc.ClientConn) client.Func {
-		greeter := rpclabv1.NewGreeterClient(channel)
-		return func(ctx context.Context, _ uint64) error {
-			reply, err := greeter.SayHello(ctx, &rpclabv1.HelloRequest{Name: "you"})
-			client.AnsweredBy(ctx, reply.GetBackend())
-			return err
-		}
-	}, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithUnaryInterceptor(retry),
-		grpc.WithDefaultServiceConfig(`{"loadBalancingConfig": [{"round_robin": {}}]}`))
-	if err != nil {
-		log.Fatal(err)
-	}
+const settings = `{"loadBalancingConfig": [{"round_robin": {}}], "methodConfig": [{"name": [{}], "retryPolicy":
+	{"maxAttempts": 4, "initialBackoff": "0.005s", "maxBackoff": "0.005s", "backoffMultiplier": 1, "retryableStatusCodes": ["UNAVAILABLE"]}}]}`
+
+func sayHello(ctx context.Context, greeter rpclabv1.GreeterClient, _ uint64) error {
+	reply, err := greeter.SayHello(ctx, &rpclabv1.HelloRequest{Name: "you"})
+	client.AnsweredBy(ctx, reply.GetBackend())
+	return err
 }
 
-func retry(ctx context.Context, method string, request, reply any, channel *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) (err error) {
-	for range 3 {
-		if err = invoke(ctx, method, request, reply, channel, options...); err == nil {
-			return nil
-		}
-		time.Sleep(5 * time.Millisecond)
+func main() {
+	if err := client.RunGRPC(rpclabv1.NewGreeterClient, sayHello, grpc.WithDefaultServiceConfig(settings)); err != nil {
+		log.Fatal(err)
 	}
-	return err
 }

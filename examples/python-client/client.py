@@ -10,14 +10,9 @@ import rpclab_client
 messages, services = grpc.protos_and_services("rpclab/v1/greeter.proto")
 
 
-def open_client(job):
-    greeter = services.GreeterStub(grpc.insecure_channel(job["target"]))
-
-    def say_hello(call):
-        reply = greeter.SayHello(messages.HelloRequest(name="you"), timeout=call.timeout)
-        call.backend = reply.backend
-
-    return say_hello
+def say_hello(greeter, call):
+    reply = greeter.SayHello(messages.HelloRequest(name="you"), timeout=call.timeout)
+    call.backend = reply.backend
 
 
-rpclab_client.run(open_client)
+rpclab_client.run_grpc(services.GreeterStub, say_hello)

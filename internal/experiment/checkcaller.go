@@ -43,8 +43,8 @@ func (d *document) checkCaller(config Config, place func(...string) position, wr
 	case speaks != asks:
 		wrong.add(place("server", "model"), "a server of model %s speaks %s, but its caller speaks %s: set caller.kind to %s",
 			cmp.Or(server.Model, first(models)), protocolName(speaks), protocolName(asks), joinOr(words.callersSpeaking(speaks)))
-	case speaks != grpc && !slices.Contains(words.TCPRoutes, config.Route):
-		wrong.add(place("route"), "route %s supports only gRPC: use the route %s", config.Route, joinOr(words.TCPRoutes))
+	case speaks != grpc && !slices.Contains(words.routesCarrying(speaks), config.Route):
+		wrong.add(place("route"), "route %s does not support %s: use the route %s", config.Route, protocolName(speaks), joinOr(words.routesCarrying(speaks)))
 	case speaks != grpc && config.Workload.Increment:
 		wrong.add(place("workload"), "only gRPC servers support increment: use another workload or another server.model")
 	case speaks == tcp && !config.Workload.Increase:

@@ -30,8 +30,8 @@ func (d *document) checkOwnClient(config Config, n *node, wrong *problems) {
 			wrong.add(several.at, "caller.command makes one kind of calls: set workload.call to its name in place of %s", field)
 		}
 	}
-	if config.Service != "" && d.protocolOf(config.Service, config.Workload.Call) != grpc && !slices.Contains(words.TCPRoutes, config.Route) {
-		wrong.add(n.get("route").at, "route %s supports only gRPC: use the route %s", config.Route, joinOr(words.TCPRoutes))
+	if speaks := d.protocolOf(config.Service, config.Workload.Call); config.Service != "" && speaks != grpc && !slices.Contains(words.routesCarrying(speaks), config.Route) {
+		wrong.add(n.get("route").at, "route %s does not support %s: use the route %s", config.Route, protocolName(speaks), joinOr(words.routesCarrying(speaks)))
 	}
 }
 

@@ -17,6 +17,7 @@ var vocabulary = Vocabulary{
 	BasicCallers:     []string{"wire"},
 	FullClientRoutes: []string{"kuberesolver"},
 	TCPRoutes:        []string{"direct", "clusterip"},
+	RESTRoutes:       []string{"direct", "clusterip"},
 	GoOnlyRoutes:     []string{"endpointslice"},
 	Languages:        []string{"go"},
 	Models:           map[string][]string{"go": {"grpc", "rest", "tcp"}},

@@ -3,7 +3,6 @@ package experiment
 import (
 	"cmp"
 	"encoding/json"
-	"slices"
 	"strings"
 )
 
@@ -23,8 +22,7 @@ type OneLoad struct {
 
 // Document returns the experiment as a document.
 func (l OneLoad) Document() ([]byte, error) {
-	calls := l.Service.Calls
-	call := calls[max(0, slices.IndexFunc(calls, func(c ServiceCall) bool { return c.Name == l.Call }))]
+	call := l.Service.FirstCall(Workload{Call: l.Call, Mix: l.Mix, Flow: l.Flow})
 	what := call.Method + strings.TrimSpace(call.HTTP+" "+call.Path)
 	switch {
 	case len(l.Mix) > 0:
@@ -33,11 +31,18 @@ func (l OneLoad) Document() ([]byte, error) {
 		what = strings.Join(l.Flow, ", then ")
 	}
 	defaults := map[string]any{"caller": l.Caller, "workload": map[string]any{"greet": map[string]any{}}, "load": l.Load, "route": "direct"}
-	if l.Service.Server.Replicas > 1 || len(l.Service.Server.Addresses) > 1 {
-		defaults["route"] = "endpointslice"
+	server := l.Service.Server
+	if server.Replicas > 1 || len(server.Addresses) > 1 {
+		defaults["route"] = "endpointslice" // which balances calls
+		if call.HTTP != "" {
+			defaults["route"] = "clusterip" // which balances connections
+		}
 		if l.Policy != "" {
 			defaults["policy"] = l.Policy
 		}
+	}
+	if server.Replicas == 0 && len(server.Addresses) == 0 { // else the route direct would call the first of several
+		defaults["server"] = map[string]any{"replicas": 1}
 	}
 	return json.Marshal(map[string]any{
 		"experiment": l.Name, "question": what + ": " + l.Pace,

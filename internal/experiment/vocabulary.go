@@ -25,8 +25,10 @@ type Vocabulary struct {
 	FullClientRoutes []string
 	// ProxyRoutes have proxies that read calls.
 	ProxyRoutes []string
-	// TCPRoutes carry any protocol over TCP; other routes carry only gRPC.
+	// TCPRoutes carry any protocol over TCP.
 	TCPRoutes []string
+	// RESTRoutes carry HTTP/1.1: TCPRoutes, and those with a proxy that speaks HTTP/1.1. Other routes carry only gRPC.
+	RESTRoutes []string
 	// GoOnlyRoutes support only clients in Go.
 	GoOnlyRoutes []string
 	// OutlierRoutes support outlier detection.
@@ -56,6 +58,14 @@ func (v Vocabulary) routesWithPolicy(policy string) (routes []string) {
 		}
 	}
 	return routes
+}
+
+// routesCarrying are the routes that carry a protocol other than gRPC.
+func (v Vocabulary) routesCarrying(protocol string) []string {
+	if protocol == rest {
+		return v.RESTRoutes
+	}
+	return v.TCPRoutes
 }
 
 // protocols are the protocols of a server or a caller.

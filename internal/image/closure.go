@@ -49,8 +49,8 @@ func Dependencies(program string) (map[string]string, error) {
 	return closure(first, nil, nil)
 }
 
-// closure is the dependencies of a program and of the plug-ins that it loads, except those that the image has beside them
-// (own, by name). All libraries are put into the directory of libc, which the loader searches without any configuration.
+// closure is the dependencies of a program and of the plug-ins that it loads, except libraries that the same layer of the
+// image contains (own, by name). All libraries are put into the directory of libc, which the loader searches without any configuration.
 func closure(first object, plugins []object, own map[string]bool) (map[string]string, error) {
 	needed := map[string]string{}
 	if first.loader == "" {

@@ -228,7 +228,7 @@ func startedBackends(t trial) int {
 // caller with the channels of all.
 func filesNeeded(t trial) (need int, why string) {
 	c := t.Config
-	d := route.Demand{Channels: c.CallerCount(), Calls: maxInFlight(c.Load), Backends: backendsOf(t), Workers: t.settings.Proxy.Workers}
+	d := route.Demand{Channels: c.CallerCount(), Calls: maxInFlight(c.Load), Backends: backendsOf(t), Workers: t.settings.Proxy.Workers, HTTP1: t.settings.HTTP1}
 	requests := 0
 	switch {
 	case c.Gateway != nil: // it makes the calls of a request one after another

@@ -125,12 +125,14 @@ func resolveTrial(planned experiment.Trial, services []experiment.Service, dir s
 	}
 	t.server = serverSpec(t, model)
 	t.job = callerJob(c, model)
+	t.settings.HTTP1 = t.job.REST
 	if c.Caller.Command != nil {
 		t.job.Command = ownCommand(c, dir)
 		t.channel = "own"
 	}
 	if s := findService(services, c.Service); s != nil {
 		t.settings.ReportUpstream = true
+		t.settings.HTTP1 = experiment.ServiceFile(*s).FirstCall(c.Workload).HTTP != ""
 		if t.server, err = deployService(*s, t.server); err != nil {
 			return t, fmt.Errorf("service %s: %w", s.Name, err)
 		}

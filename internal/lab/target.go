@@ -144,6 +144,7 @@ func (c *trialRunner) watchProcessors(to *target) (end func() *result.Interferen
 func (t *target) complete(ctx context.Context, d result.Document, measuring func()) (result.Document, error) {
 	var own *load.SelfTestResult
 	var err error
+	why := "because of the interrupt"
 	if !d.Partial {
 		measuring()
 		own, err = t.selfTest(ctx, t.Probe())
@@ -151,8 +152,8 @@ func (t *target) complete(ctx context.Context, d result.Document, measuring func
 		case ctx.Err() != nil:
 			own, err = nil, nil // the load itself is complete
 		case err != nil:
-			own, err = nil, fmt.Errorf("measure the generator itself: %w", err)
+			own, why, err = nil, fmt.Sprintf("because the self-test failed: %v", err), fmt.Errorf("measure the generator itself: %w", err)
 		}
 	}
-	return t.Complete(analysis.Assemble(d), own), err
+	return t.Complete(analysis.Assemble(d), own, why), err
 }

@@ -149,6 +149,9 @@ func TestASelfTestThatFailsKeepsTheLoad(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "measure the generator itself: no port") || d.Arms[0].Calls != 20 {
 		t.Errorf("%d calls, %v; want 20 calls and the error", d.Arms[0].Calls, err)
 	}
+	if want := "the generator's own limits were not measured because the self-test failed: no port"; !slices.Contains(d.Warnings, want) || slices.Contains(d.Warnings, noSelfTest) {
+		t.Errorf("the warnings are %q, want %q", d.Warnings, want)
+	}
 }
 
 // slowSession is users whose calls all take the same time.

@@ -95,6 +95,9 @@ func Vocabulary() experiment.Vocabulary {
 		if rt.CarriesTCP {
 			v.TCPRoutes = append(v.TCPRoutes, name)
 		}
+		if rt.CarriesTCP || rt.CarriesHTTP1 {
+			v.RESTRoutes = append(v.RESTRoutes, name)
+		}
 		if rt.Binary != "" || rt.Mesh != "" {
 			v.ProxyRoutes = append(v.ProxyRoutes, name)
 		}

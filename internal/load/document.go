@@ -49,8 +49,9 @@ func (l *Load) Trial(trial result.Trial, seen measure.Measurement, interrupted b
 // Forget leaves the calls made so far out of the warnings of [Load.Complete].
 func (l *Load) Forget() { l.made, l.waited, l.cancelled = 0, 0, 0 }
 
-// Complete adds to an assembled document what only the load knows. selfTest is nil if an interrupt prevented it.
-func (l *Load) Complete(d result.Document, selfTest *SelfTestResult) result.Document {
+// Complete adds to an assembled document what only the load knows. selfTest is nil if it was not made or failed; why
+// says so: "because of the interrupt".
+func (l *Load) Complete(d result.Document, selfTest *SelfTestResult, why string) result.Document {
 	arm := &d.Arms[0]
 	warn := func(text string) { d.Warnings = append(d.Warnings, text) }
 	if l.cancelled > 0 {
@@ -66,7 +67,7 @@ func (l *Load) Complete(d result.Document, selfTest *SelfTestResult) result.Docu
 		warn(text)
 	}
 	if selfTest == nil {
-		warn("the generator's own limits were not measured because of the interrupt")
+		warn("the generator's own limits were not measured " + why)
 		return d
 	}
 	for _, t := range arm.Trials {

@@ -68,7 +68,7 @@ func runWith(t *testing.T, s Settings, selfTest func(context.Context, Probe) (*S
 	return load.Complete(analysis.Assemble(result.Document{
 		Schema: result.Schema, ID: "load", Experiment: Experiment, Question: load.Question(), Cluster: "local", Started: started.UTC(), Finished: &finished,
 		Rounds: 1, TrialCount: 1, Baseline: load.Name(), Arms: []result.Arm{arm},
-	}), own)
+	}), own, "")
 }
 
 func TestALoadReturnsADocumentWithOneArm(t *testing.T) {

@@ -35,7 +35,7 @@ var Envoy = Route{
 	Doc:      "every call goes through Envoy, which uses the same control plane as xds and balances by round robin",
 	PickedBy: PickedByProxy,
 	Update:   "the client is not updated; the control plane pushes a change to the proxy",
-	Policies: []string{settings.RoundRobin, settings.LeastRequest, settings.Random}, OutlierDetection: true, Binary: "envoy",
+	Policies: []string{settings.RoundRobin, settings.LeastRequest, settings.Random}, OutlierDetection: true, CarriesHTTP1: true, Binary: "envoy",
 	OpenFiles: filesOfEnvoy,
 	Start:     startEnvoy, Open: openProxy,
 }
@@ -57,7 +57,7 @@ func startEnvoy(ctx context.Context, s cluster.Service, o settings.Settings, h H
 	}
 	all, err := startProxies(ctx, s, o, h, nil, func(at site) (proxy, error) {
 		admin := at.file("admin.sock")
-		config, err := envoyConfig(at, s.Name, xds, admin, upstreamHeader(o))
+		config, err := envoyConfig(at, s.Name, xds, admin, o)
 		return proxy{
 			files: map[string]string{"envoy.json": config},
 			Spec: component.Spec{
@@ -79,7 +79,7 @@ func startEnvoy(ctx context.Context, s cluster.Service, o settings.Settings, h H
 }
 
 // envoyConfig is Envoy's bootstrap; docs/decisions/0013-proxies.md has the reasons.
-func envoyConfig(at site, service, xds, admin, upstreamHeader string) (string, error) {
+func envoyConfig(at site, service, xds, admin string, o settings.Settings) (string, error) {
 	var errs []error
 	pack := func(m proto.Message) *anypb.Any {
 		packed, err := anypb.New(m)
@@ -116,9 +116,12 @@ func envoyConfig(at site, service, xds, admin, upstreamHeader string) (string, e
 			Name: "router", ConfigType: &manager.HttpFilter_TypedConfig{TypedConfig: pack(&router.Router{})},
 		}},
 	}
-	if upstreamHeader != "" {
+	if o.HTTP1 {
+		calls.CodecType, calls.Http2ProtocolOptions = manager.HttpConnectionManager_HTTP1, nil
+	}
+	if header := upstreamHeader(o); header != "" {
 		calls.GetRouteConfig().ResponseHeadersToAdd = []*core.HeaderValueOption{{
-			Header:       &core.HeaderValue{Key: upstreamHeader, Value: "%UPSTREAM_REMOTE_ADDRESS%"},
+			Header:       &core.HeaderValue{Key: header, Value: "%UPSTREAM_REMOTE_ADDRESS%"},
 			AppendAction: core.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
 		}}
 	}

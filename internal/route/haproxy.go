@@ -46,7 +46,7 @@ var HAProxy = Route{
 	Doc:      "every call goes through HAProxy, which balances calls over the ready backends; rpclab updates it through its runtime API",
 	PickedBy: PickedByProxy,
 	Update:   "the client is not updated; the runtime API of the proxy sets its backends",
-	Policies: proxyPolicies, Binary: "haproxy",
+	Policies: proxyPolicies, CarriesHTTP1: true, Binary: "haproxy",
 	OpenFiles: filesOfHAProxy,
 	Start:     startHAProxy, Open: openProxy,
 }
@@ -67,7 +67,7 @@ func startHAProxy(ctx context.Context, s cluster.Service, o settings.Settings, h
 		var config strings.Builder
 		err := haproxyConfig.Execute(&config, map[string]any{
 			"Name": at.name, "Workers": o.Proxy.Workers, "Socket": p.socket, "Listen": at.listen, "Balance": haproxyBalance[o.Policy], "Slots": slots,
-			"UpstreamHeader": upstreamHeader(o),
+			"UpstreamHeader": upstreamHeader(o), "HTTP1": o.HTTP1,
 		})
 		return proxy{
 			files: map[string]string{"haproxy.cfg": config.String()},

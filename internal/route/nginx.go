@@ -42,7 +42,7 @@ var Nginx = Route{
 	Doc:      "every call goes through nginx, which balances by round robin and loads a new configuration when the ready backends change",
 	PickedBy: PickedByProxy,
 	Update:   "the client is not updated; the proxy reloads its configuration when backends change",
-	Policies: proxyPolicies, Binary: "nginx",
+	Policies: proxyPolicies, CarriesHTTP1: true, Binary: "nginx",
 	OpenFiles: filesOfNginx, MaxConnections: nginxMaxConnections,
 	Start: startNginx, Open: openProxy,
 }
@@ -59,7 +59,7 @@ func startNginx(ctx context.Context, s cluster.Service, o settings.Settings, h H
 		return Infrastructure{}, err
 	}
 	return startProxies(ctx, s, o, h, backends, func(at site) (proxy, error) {
-		p := &nginxProcess{site: at, statusPath: "/" + rand.Text(), workers: o.Proxy.Workers, balance: nginxBalance[o.Policy], upstreamHeader: upstreamHeader(o), written: backends.usable().Addrs(), signalled: true}
+		p := &nginxProcess{site: at, statusPath: "/" + rand.Text(), workers: o.Proxy.Workers, balance: nginxBalance[o.Policy], upstreamHeader: upstreamHeader(o), http1: o.HTTP1, written: backends.usable().Addrs(), signalled: true}
 		text, err := p.configure(p.written)
 		return proxy{
 			files: map[string]string{"nginx.conf": text},
@@ -83,6 +83,7 @@ type nginxProcess struct {
 	balance    string
 	// upstreamHeader is the header with the address of the backend; empty: none.
 	upstreamHeader string
+	http1          bool // calls are HTTP/1.1 requests; false: gRPC
 
 	// Only update changes these, one call at a time.
 	generation int
@@ -96,7 +97,7 @@ func (p *nginxProcess) configure(backends []string) (string, error) {
 	var text strings.Builder
 	err := nginxConfig.Execute(&text, map[string]any{
 		"Name": p.name, "MaxConnections": nginxMaxConnections, "IdleConnections": nginxIdleConnections, "IsRoot": os.Geteuid() == 0, "Workers": p.workers,
-		"Balance": p.balance, "Backends": backends, "Listen": p.listen, "StatusPath": p.statusPath, "UpstreamHeader": p.upstreamHeader, "Generation": p.generation,
+		"Balance": p.balance, "Backends": backends, "Listen": p.listen, "StatusPath": p.statusPath, "UpstreamHeader": p.upstreamHeader, "HTTP1": p.http1, "Generation": p.generation,
 	})
 	return text.String(), err
 }
@@ -138,9 +139,10 @@ func (p *nginxProcess) write(backends []string) error {
 
 // activeConfig returns the number of the configuration that nginx uses for new connections.
 func (p *nginxProcess) activeConfig(ctx context.Context) (string, error) {
-	var http2 http.Protocols
-	http2.SetUnencryptedHTTP2(true)
-	transport := &http.Transport{Protocols: &http2} // not shared: each request needs a new connection
+	var protocols http.Protocols
+	protocols.SetHTTP1(p.http1)
+	protocols.SetUnencryptedHTTP2(!p.http1)
+	transport := &http.Transport{Protocols: &protocols} // not shared: each request needs a new connection
 	defer transport.CloseIdleConnections()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.listen+p.statusPath, nil)
 	if err != nil {

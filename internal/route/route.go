@@ -34,6 +34,9 @@ type Route struct {
 	OutlierDetection bool
 	// CarriesTCP says that the route carries connections of any protocol, and so REST too.
 	CarriesTCP bool
+	// CarriesHTTP1 says that the proxy of the route accepts HTTP/1.1 from clients and speaks it to backends, where
+	// [settings.Settings.HTTP1] asks for that.
+	CarriesHTTP1 bool
 	// NeedsFullClient says that the caller must be a full gRPC client (one with xDS).
 	NeedsFullClient bool
 	// GoOnly says that only callers in Go can use the route.

@@ -21,7 +21,7 @@ func TestTheCommandsOfYourClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	commands := regexp.MustCompile(`(?m)^    ((?:go|rpclab) .*)$`).FindAllStringSubmatch(string(page), -1)
+	commands := regexp.MustCompile(`(?m)^    ((?:go build|rpclab) .*)$`).FindAllStringSubmatch(string(page), -1)
 	if len(commands) != 2 {
 		t.Fatalf("the page has the commands %q, want 2", commands)
 	}

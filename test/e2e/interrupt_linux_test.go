@@ -1,8 +1,12 @@
 package e2e
 
 import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -45,5 +49,36 @@ func TestReportsStopAtTheFirstSignal(t *testing.T) {
 				t.Errorf("the files %v are left (%v), want none", left, err)
 			}
 		})
+	}
+}
+
+// TestAnInterruptBeforeTheFirstMeasuredCallKeepsTheFile interrupts a load in its warm-up.
+func TestAnInterruptBeforeTheFirstMeasuredCallKeepsTheFile(t *testing.T) {
+	t.Parallel()
+	called := make(chan struct{}, 10)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		called <- struct{}{}
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	file := filepath.Join(t.TempDir(), "out.json")
+	if err := os.WriteFile(file, []byte("an earlier result"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := command(t, t.TempDir(), "load", "--http", "GET", "--warmup", "1", "-c", "1", "-n", "5", "--no-wait", "--json", file, server.URL)
+	var output bytes.Buffer
+	c.Stdout, c.Stderr = &output, &output
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-called
+	if err := c.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Wait()
+	text, err := os.ReadFile(file)
+	want := "rpclab: no call was measured before the interrupt, so rpclab does not write " + file
+	if code := c.ProcessState.ExitCode(); code != 130 || err != nil || string(text) != "an earlier result" || !strings.Contains(output.String(), want) {
+		t.Errorf("exit code %d, the file has %q (%v), want 130, the earlier result and %q:\n%s", code, text, err, want, &output)
 	}
 }

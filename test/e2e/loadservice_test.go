@@ -62,6 +62,15 @@ func TestLoadOfAServiceFile(t *testing.T) {
 	}
 }
 
+// A load without a comparison starts one replica unless the file says otherwise.
+func TestALoadOfAServiceFileWithoutReplicasStartsOne(t *testing.T) {
+	t.Parallel()
+	d, _ := runLoad(t, "--service", stranger(t, "  replicas: 3\n", ""), "-c", "2", "-n", "50")
+	if a := d.Arms[0]; a.Calls != 50 || a.Failed() > 0 || len(a.Backends) != 1 || a.Backends["hello-0"] != 50 {
+		t.Errorf("%d calls, errors %v, backends %v; want 50 calls of the only backend hello-0", a.Calls, a.Samples, a.Backends)
+	}
+}
+
 func TestTheSummaryOfALoadOfAServiceFileIsThatOfALoad(t *testing.T) {
 	t.Parallel()
 	s := rpclab(t, "load", "--service", stranger(t), "-c", "2", "-n", "100", "--assert", "p50 > 1h")
@@ -179,7 +188,7 @@ func TestWrongLoadsOfServiceFiles(t *testing.T) {
 		{[]string{"--service", file, "--engine", "http"}, "--engine http: unknown engine"},
 		{[]string{"--service", file, "--self-test"}, "--self-test measures rpclab alone: leave out --service"},
 		{[]string{"--service", file, "--mix", "helo=1"}, "did you mean \"hello\"?"},
-		{[]string{"--mix", "hello=1", "127.0.0.1:1"}, "--mix and --flow have the names of calls in a service file: add --service FILE"},
+		{[]string{"--mix", "hello=1", "127.0.0.1:1"}, "--mix and --flow name calls of a service file: add --service FILE"},
 		{[]string{"--service", file, "--search", "p98 < 5ms"}, `--search "p98 < 5ms", column 1: no metric "p98"`},
 		{[]string{"--service", file, "--search", "p99 < 5ms", "--rate", "5"}, "--search sets the rates: leave out --rate and --stages"},
 		{[]string{"--service", file, "--search", "p99 < 5ms", "-n", "5"}, "--search makes loads of a duration: leave out --calls"},

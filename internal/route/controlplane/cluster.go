@@ -37,14 +37,14 @@ func clusterOf(service string, s settings.Settings) (*cluster.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	explicit := &upstreams.HttpProtocolOptions_ExplicitHttpConfig{
+		ProtocolConfig: &upstreams.HttpProtocolOptions_ExplicitHttpConfig_Http2ProtocolOptions{Http2ProtocolOptions: &core.Http2ProtocolOptions{}},
+	}
+	if s.HTTP1 {
+		explicit.ProtocolConfig = &upstreams.HttpProtocolOptions_ExplicitHttpConfig_HttpProtocolOptions{HttpProtocolOptions: &core.Http1ProtocolOptions{}}
+	}
 	protocol, err := anypb.New(&upstreams.HttpProtocolOptions{
-		UpstreamProtocolOptions: &upstreams.HttpProtocolOptions_ExplicitHttpConfig_{
-			ExplicitHttpConfig: &upstreams.HttpProtocolOptions_ExplicitHttpConfig{
-				ProtocolConfig: &upstreams.HttpProtocolOptions_ExplicitHttpConfig_Http2ProtocolOptions{
-					Http2ProtocolOptions: &core.Http2ProtocolOptions{},
-				},
-			},
-		},
+		UpstreamProtocolOptions: &upstreams.HttpProtocolOptions_ExplicitHttpConfig_{ExplicitHttpConfig: explicit},
 	})
 	if err != nil {
 		return nil, err

@@ -26,6 +26,8 @@ type Settings struct {
 	LocalPorts int `json:"local_ports,omitempty"`
 	// ReportUpstream makes rpclab's own Envoy, HAProxy and nginx add [service.UpstreamHeader] to each response.
 	ReportUpstream bool `json:"report_upstream,omitempty"`
+	// HTTP1 says that calls are HTTP/1.1 requests; false: gRPC.
+	HTTP1 bool `json:"http1,omitempty"`
 }
 
 // The load balancing policies. Each route supports some of them.
