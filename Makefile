@@ -46,8 +46,8 @@ soak: proxies
 	$(MAKE) statistics
 	go test -count=1 -timeout 2h ./test/e2e -run 'Million|TenThousand|ManyConnections|FiftyThousand' -v -soak
 
-# The tables of docs/method/statistics*.md and comparing.md, with 2,000 simulated runs a figure: ten minutes of CPU
-# time. UPDATE=-update rewrites them.
+# The tables of docs/method/statistics*.md and comparing.md, with 2,000 simulated runs a figure: a quarter of an hour
+# of CPU time. UPDATE=-update rewrites them.
 statistics: ; go test -count=1 -p 1 -timeout 3h ./internal/verdict ./internal/analysis -run 'Coverage|Power' -v -sims 2000 $(UPDATE)
 
 bench:

@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -38,6 +39,34 @@ func TestThePagesOfQuickRunsWithoutAVerdictSayHowManyRoundsItNeeds(t *testing.T)
 		joined := strings.Join(strings.Fields(string(text)), " ")
 		if want := fmt.Sprintf("`rpclab run %s --quick --rounds %d`", name, needed); !strings.Contains(joined, want) {
 			t.Errorf("%s: %d arms, %d rounds of at least %d; docs/findings/%s.md lacks %s", name, len(plan.Arms), plan.Rounds, needed, page, want)
+		}
+	}
+}
+
+// TestThePagesOfQuickRunsInTurnsSayThatTheyDoNotDecideP99: p99 of arms in turns is compared by groups of cycles with
+// 1,000 calls each.
+func TestThePagesOfQuickRunsInTurnsSayThatTheyDoNotDecideP99(t *testing.T) {
+	pages := map[string]string{"proxy-tax": "README"} // of several
+	for _, name := range Names() {
+		plan := expand(t, name, experiment.Options{Quick: true})
+		if plan.Design != experiment.Interleaved || !slices.Contains(plan.Headline, "p99") {
+			continue
+		}
+		load := plan.Trials[0].Config.Load
+		calls := plan.Rounds * (load.Burst + load.Sequence)
+		if load.Open != nil {
+			calls = plan.Rounds * int(load.Open.Rate*load.Open.Duration.Seconds())
+		}
+		if calls >= 1000*verdict.MinRounds {
+			continue
+		}
+		text, err := os.ReadFile("../docs/findings/" + cmp.Or(pages[name], name) + ".md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := fmt.Sprintf("Its %d,%03d calls an arm are too few to decide p99, which needs 4,000.", calls/1000, calls%1000)
+		if !strings.Contains(strings.Join(strings.Fields(string(text)), " "), want) {
+			t.Errorf("%s: the page in docs/findings lacks %q", name, want)
 		}
 	}
 }

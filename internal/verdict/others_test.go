@@ -149,7 +149,7 @@ func TestCoverageOfSharedDependence(t *testing.T) {
 				if *testkit.Sims < 1000 && arms != 3 {
 					continue
 				}
-				row += errorAndWidth(t, c, arms, n, min(*testkit.Sims, 1000), Options{Consecutive: true}, 0.055)
+				row += errorAndWidth(t, c, arms, n, 2**testkit.Sims, Options{Consecutive: true}, 0.05)
 			}
 			rows = append(rows, row)
 		}
