@@ -28,7 +28,7 @@ func (c *core) streamEnded(call *call) {
 	default:
 		message, status = c.decoder.unary(&call.stream)
 	}
-	if status.Code == h2.Cancelled && call.stream.Failed.Code != h2.OK && c.cfg.Timeout > 0 && call.started+c.cfg.Timeout <= c.now {
+	if isDeadline(status, &call.stream) && c.cfg.Timeout > 0 && call.started+c.cfg.Timeout <= c.now {
 		status = c.deadlineExceeded(call) // the server enforced the deadline before this side did
 	}
 	if c.session != nil {
@@ -46,6 +46,11 @@ func (c *core) streamEnded(call *call) {
 		return
 	}
 	c.endCall(call, backend, status)
+}
+
+// isDeadline reports whether a server that enforces the deadline may have ended the call: by a reset or by its status.
+func isDeadline(status h2.Status, stream *h2.Stream) bool {
+	return status.Code == h2.DeadlineExceeded || status.Code == h2.Cancelled && stream.Failed.Code != h2.OK
 }
 
 // backend returns the identity of the backend that a call's response names.

@@ -43,8 +43,13 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, do func(context.
 		writeError(w, err)
 		return
 	}
+	text, err := json.Marshal(answer)
+	if err != nil {
+		writeError(w, err)
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(answer) // the client may be gone
+	_, _ = w.Write(text) // the client may be gone
 }
 
 // read decodes a body that contains exactly one JSON object.
