@@ -10,7 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/scheme"
+
+	"rpclab/internal/cluster/kubernetes/clientset"
 )
 
 // object can be applied.
@@ -21,7 +22,7 @@ type object interface {
 
 // kindOf returns the kind and the resource of an object, such as Lease and leases.
 func kindOf(o object) (schema.GroupVersionKind, schema.GroupVersionResource, error) {
-	kinds, _, err := scheme.Scheme.ObjectKinds(o)
+	kinds, _, err := clientset.Scheme.ObjectKinds(o)
 	if err != nil {
 		return schema.GroupVersionKind{}, schema.GroupVersionResource{}, err
 	}

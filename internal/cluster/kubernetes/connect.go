@@ -10,12 +10,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/dynamic"
-	client "k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 
 	"github.com/go-logr/logr"
+
+	"rpclab/internal/cluster/kubernetes/clientset"
 )
 
 // ClientConfig selects a cluster.
@@ -26,7 +27,7 @@ type ClientConfig struct {
 
 // API is a connection to a Kubernetes cluster.
 type API struct {
-	client  client.Interface
+	client  *clientset.Clientset
 	dynamic dynamic.Interface
 	config  *rest.Config
 	// Version of the API server: v1.34.4.
@@ -67,19 +68,15 @@ func Connect(selected ClientConfig) (*API, error) {
 		api.Context = cmp.Or(selected.Context, raw.CurrentContext)
 		api.LoadCommand = loadCommand(raw, api.Context)
 	}
-	if api.client, err = client.NewForConfig(config); err != nil {
+	if api.client, err = clientset.New(config); err != nil {
 		return nil, fmt.Errorf("invalid kubeconfig: %w", err)
 	}
 	if api.dynamic, err = dynamic.NewForConfig(config); err != nil {
 		return nil, fmt.Errorf("invalid kubeconfig: %w", err)
 	}
-	short := rest.CopyConfig(config)
-	short.Timeout = connectTimeout
-	limited, err := client.NewForConfig(short)
-	if err != nil {
-		return nil, err
-	}
-	version, err := limited.Discovery().ServerVersion()
+	ctx, cancel := context.WithTimeout(context.Background(), connectTimeout)
+	defer cancel()
+	version, err := api.client.ServerVersion(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("no Kubernetes answers at %s: %w\nCheck it with `kubectl version`, or select another cluster with --kubeconfig and --context", config.Host, err)
 	}

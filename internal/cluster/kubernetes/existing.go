@@ -14,7 +14,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/informers"
 	discoverylisters "k8s.io/client-go/listers/discovery/v1"
 	"k8s.io/client-go/tools/cache"
 
@@ -146,28 +145,22 @@ func (d *existing) watch(ctx, following context.Context) error {
 	if _, err := d.run.api.client.DiscoveryV1().EndpointSlices(namespace).List(ctx, metav1.ListOptions{LabelSelector: only, Limit: 1}); err != nil {
 		return fmt.Errorf("server.service: %w", explain(err, namespace))
 	}
-	factory := informers.NewSharedInformerFactoryWithOptions(d.run.api.client, 0, informers.WithNamespace(namespace),
-		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = only }))
-	watched := factory.Discovery().V1().EndpointSlices()
-	d.slices = watched.Lister()
+	watched := d.run.api.client.DiscoveryV1().EndpointSlices(namespace).Informer(only)
+	d.slices = discoverylisters.NewEndpointSliceLister(watched.GetIndexer())
 	notify := func() {
 		select {
 		case d.changed <- struct{}{}:
 		default: // it is known already
 		}
 	}
-	_, err := watched.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+	_, err := watched.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: func(any) { notify() }, UpdateFunc: func(any, any) { notify() }, DeleteFunc: func(any) { notify() },
 	})
 	if err != nil {
 		return err
 	}
-	factory.Start(following.Done())
-	d.tasks.Go(func() {
-		<-following.Done()
-		factory.Shutdown()
-	})
-	if !cache.WaitForCacheSync(ctx.Done(), watched.Informer().HasSynced) {
+	d.tasks.Go(func() { watched.RunWithContext(following) })
+	if !cache.WaitForCacheSync(ctx.Done(), watched.HasSynced) {
 		return fmt.Errorf("server.service: the EndpointSlices of %s did not arrive: %w", d.Name, context.Cause(ctx))
 	}
 	return nil

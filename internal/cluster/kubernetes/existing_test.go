@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
-	"k8s.io/client-go/kubernetes/fake"
 	discoverylisters "k8s.io/client-go/listers/discovery/v1"
 	calls "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
@@ -99,13 +98,8 @@ func TestEventsThatScaleRefuseAnAutoscaler(t *testing.T) {
 		"that may not be read": {[]string{"scale"}, autoscaler("Deployment", "payments"), "horizontalpodautoscalers", "this user may not list horizontalpodautoscalers in the namespace shop"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			set := fake.NewClientset(service, owner, c.autoscaler)
-			set.PrependReactor("create", "selfsubjectaccessreviews", func(action calls.Action) (bool, runtime.Object, error) {
-				review := action.(calls.CreateAction).GetObject().(*authorization.SelfSubjectAccessReview).DeepCopy()
-				review.Status.Allowed = review.Spec.ResourceAttributes.Resource != c.denied
-				return true, review, nil
-			})
-			said, err := Disruption{Service: "shop/orders", Actions: c.actions, Events: "scale 5"}.prepare(t.Context(), &API{client: set})
+			api := fakeObjects(t, func(wanted authorization.ResourceAttributes) bool { return wanted.Resource != c.denied }, service, owner, c.autoscaler)
+			said, err := Disruption{Service: "shop/orders", Actions: c.actions, Events: "scale 5"}.prepare(t.Context(), api)
 			if c.want == "" && (err != nil || !strings.Contains(said, "this run changes the Deployment shop/orders-v1")) || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("%q, error %v; want %q", said, err, c.want)
 			}

@@ -4,33 +4,11 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"k8s.io/client-go/dynamic"
-	client "k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 )
-
-// fakeAPI starts an API server with a handler.
-func fakeAPI(t *testing.T, handle http.HandlerFunc) *API {
-	t.Helper()
-	server := httptest.NewServer(handle)
-	t.Cleanup(server.Close)
-	config := &rest.Config{Host: server.URL}
-	typed, err := client.NewForConfigAndClient(config, server.Client())
-	if err != nil {
-		t.Fatal(err)
-	}
-	untyped, err := dynamic.NewForConfigAndClient(config, server.Client())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &API{client: typed, dynamic: untyped, config: config}
-}
 
 func TestContainerUsageWaitsForANewSample(t *testing.T) {
 	var requests atomic.Int64

@@ -9,8 +9,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	client "k8s.io/client-go/kubernetes"
 
+	"rpclab/internal/cluster/kubernetes/clientset"
 	"rpclab/internal/suggest"
 )
 
@@ -62,7 +62,7 @@ func inject(name string, template *corev1.PodTemplateSpec) {
 // checkInstalled fails, before anything is deployed, unless a mesh is installed with its CNI
 // plugin. Without the plugin a pod would change its own network, which the restricted Pod
 // Security Standard forbids.
-func checkInstalled(ctx context.Context, api client.Interface, name string) error {
+func checkInstalled(ctx context.Context, api *clientset.Clientset, name string) error {
 	if name == "" { // none is needed
 		return nil
 	}

@@ -7,8 +7,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/fake"
 )
 
 func TestMissingMeshErrorLinksItsGuide(t *testing.T) {
@@ -21,19 +19,19 @@ func TestMissingMeshErrorLinksItsGuide(t *testing.T) {
 	linkerd := &appsv1.Deployment{ObjectMeta: meta("linkerd-proxy-injector", "linkerd.io/control-plane-component", "proxy-injector"), Status: appsv1.DeploymentStatus{AvailableReplicas: 1}}
 	for _, test := range []struct {
 		name, mesh string
-		objects    []runtime.Object
+		objects    []object
 		want       string // in the error; empty: no error
 	}{
-		{"not installed", "linkerd", []runtime.Object{istiod(1)}, "https://linkerd.io/2/getting-started/"},
-		{"not installed", "istio", []runtime.Object{linkerd}, "https://istio.io/latest/docs/setup/getting-started/"},
-		{"not ready", "istio", []runtime.Object{istiod(0)}, "kubectl -n mesh describe deployment istiod"},
-		{"without its CNI plugin", "linkerd", []runtime.Object{linkerd}, "https://linkerd.io/2/features/cni/"},
-		{"installed", "linkerd", []runtime.Object{linkerd, &appsv1.DaemonSet{ObjectMeta: meta("linkerd-cni", "k8s-app", "linkerd-cni")}}, ""},
-		{"installed", "istio", []runtime.Object{istiod(1), &appsv1.DaemonSet{ObjectMeta: meta("istio-cni-node", "k8s-app", "istio-cni-node")}}, ""},
+		{"not installed", "linkerd", []object{istiod(1)}, "https://linkerd.io/2/getting-started/"},
+		{"not installed", "istio", []object{linkerd}, "https://istio.io/latest/docs/setup/getting-started/"},
+		{"not ready", "istio", []object{istiod(0)}, "kubectl -n mesh describe deployment istiod"},
+		{"without its CNI plugin", "linkerd", []object{linkerd}, "https://linkerd.io/2/features/cni/"},
+		{"installed", "linkerd", []object{linkerd, &appsv1.DaemonSet{ObjectMeta: meta("linkerd-cni", "k8s-app", "linkerd-cni")}}, ""},
+		{"installed", "istio", []object{istiod(1), &appsv1.DaemonSet{ObjectMeta: meta("istio-cni-node", "k8s-app", "istio-cni-node")}}, ""},
 		{"unknown", "osm", nil, "known names: istio, linkerd"},
 	} {
 		t.Run(test.mesh+" "+test.name, func(t *testing.T) {
-			err := checkInstalled(t.Context(), fake.NewClientset(test.objects...), test.mesh)
+			err := checkInstalled(t.Context(), fakeObjects(t, nil, test.objects...).client, test.mesh)
 			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("error %v, want %q", err, test.want)
 			}

@@ -32,7 +32,7 @@ func (d *deployment) Drain(ctx context.Context, n int) ([]string, error) {
 		backend.sample()
 		backend.expectExit()
 		eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: backend.name, Namespace: d.run.namespace}}
-		return explain(ignoreNotFound(d.run.api.client.PolicyV1().Evictions(d.run.namespace).Evict(ctx, eviction)), d.run.namespace)
+		return explain(ignoreNotFound(d.run.api.client.PolicyV1().Evict(ctx, eviction)), d.run.namespace)
 	})
 }
 

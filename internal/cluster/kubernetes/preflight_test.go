@@ -5,22 +5,14 @@ import (
 	"testing"
 
 	authorization "k8s.io/api/authorization/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/client-go/rest"
-	calls "k8s.io/client-go/testing"
 )
 
 func TestPreflightErrorHasARoleWithAllMissingPermissions(t *testing.T) {
 	denied := map[string]bool{}
-	set := fake.NewClientset()
-	set.PrependReactor("create", "selfsubjectaccessreviews", func(action calls.Action) (bool, runtime.Object, error) {
-		review := action.(calls.CreateAction).GetObject().(*authorization.SelfSubjectAccessReview).DeepCopy()
-		attributes := review.Spec.ResourceAttributes
-		review.Status.Allowed = !denied[attributes.Verb+" "+attributes.Group+"/"+attributes.Resource+"/"+attributes.Subresource]
-		return true, review, nil
+	api := fakeObjects(t, func(wanted authorization.ResourceAttributes) bool {
+		return !denied[wanted.Verb+" "+wanted.Group+"/"+wanted.Resource+"/"+wanted.Subresource]
 	})
-	api := &API{client: set, config: &rest.Config{Host: "https://api.example"}}
+	api.config.Host = "https://api.example" // for the error; the client keeps its own
 	if err := api.preflight(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,6 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/client-go/informers"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	discoverylisters "k8s.io/client-go/listers/discovery/v1"
 	"k8s.io/client-go/tools/cache"
@@ -23,8 +22,8 @@ const syncTimeout = 20 * time.Second
 
 // watcher caches the pods, events and EndpointSlices of a namespace.
 type watcher struct {
-	factory informers.SharedInformerFactory
-	stop    chan struct{}
+	stop    context.CancelFunc
+	running sync.WaitGroup
 	pods    corelisters.PodLister
 	events  corelisters.EventLister
 	slices  discoverylisters.EndpointSliceLister
@@ -35,25 +34,29 @@ type watcher struct {
 
 // watch returns when the caches are filled.
 func watch(ctx context.Context, api *API, namespace string) (*watcher, error) {
-	factory := informers.NewSharedInformerFactoryWithOptions(api.client, 0, informers.WithNamespace(namespace))
-	cached := &watcher{factory: factory, stop: make(chan struct{}), changed: make(chan struct{})}
-	pods, events, slices := factory.Core().V1().Pods(), factory.Core().V1().Events(), factory.Discovery().V1().EndpointSlices()
-	cached.pods, cached.events, cached.slices = pods.Lister(), events.Lister(), slices.Lister()
-	for _, informer := range []cache.SharedIndexInformer{pods.Informer(), events.Informer(), slices.Informer()} {
+	pods, events, slices := api.client.CoreV1().Pods(namespace).Informer(""), api.client.CoreV1().Events(namespace).Informer(""), api.client.DiscoveryV1().EndpointSlices(namespace).Informer("")
+	watching, stop := context.WithCancel(context.Background())
+	cached := &watcher{
+		stop: stop, changed: make(chan struct{}), pods: corelisters.NewPodLister(pods.GetIndexer()),
+		events: corelisters.NewEventLister(events.GetIndexer()), slices: discoverylisters.NewEndpointSliceLister(slices.GetIndexer()),
+	}
+	informers := map[string]cache.SharedIndexInformer{"pods": pods, "events": events, "endpointslices": slices}
+	for _, informer := range informers {
 		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 			AddFunc: func(any) { cached.notify() }, UpdateFunc: func(any, any) { cached.notify() }, DeleteFunc: func(any) { cached.notify() },
 		})
 		if err != nil {
+			cached.close()
 			return nil, err
 		}
+		cached.running.Go(func() { informer.RunWithContext(watching) })
 	}
-	factory.Start(cached.stop)
 	limit, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
-	for kind, seen := range factory.WaitForCacheSync(limit.Done()) {
-		if !seen {
+	for kind, informer := range informers {
+		if !cache.WaitForCacheSync(limit.Done(), informer.HasSynced) {
 			cached.close()
-			return nil, fmt.Errorf("watch namespace %s: %v did not arrive: %w", namespace, kind, watchError(ctx, api, namespace))
+			return nil, fmt.Errorf("watch namespace %s: %s did not arrive: %w", namespace, kind, watchError(ctx, api, namespace))
 		}
 	}
 	return cached, nil
@@ -75,8 +78,8 @@ func watchError(ctx context.Context, api *API, namespace string) error {
 }
 
 func (w *watcher) close() {
-	close(w.stop)
-	w.factory.Shutdown()
+	w.stop()
+	w.running.Wait()
 }
 
 func (w *watcher) notify() {

@@ -16,13 +16,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apimachinery/pkg/watch"
-	client "k8s.io/client-go/kubernetes/typed/discovery/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
 	"rpclab/internal/cluster"
+	"rpclab/internal/cluster/kubernetes/clientset"
 )
 
 // State is what a watcher knows.
@@ -86,26 +85,21 @@ func (w *Watcher) listWatch(s cluster.Service) (*cache.ListWatch, error) {
 		return nil, err
 	}
 	// QPS below 0: one watch needs no rate limit.
-	api, err := client.NewForConfigAndClient(&rest.Config{Host: s.API, QPS: -1}, asked)
+	api, err := clientset.NewWithClient(&rest.Config{Host: s.API, QPS: -1}, asked)
 	if err != nil {
 		return nil, fmt.Errorf("EndpointSlice API at %s: %w", s.API, err)
 	}
 	w.client = asked
-	of, selector := api.EndpointSlices(s.Namespace), discovery.LabelServiceName+"="+s.Name
-	return &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			o.LabelSelector = selector
-			list, err := of.List(ctx, o)
-			if err != nil {
-				w.failed(fmt.Errorf("list EndpointSlices of %s/%s: %w", s.Namespace, s.Name, err))
-			}
-			return list, err
-		},
-		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			o.LabelSelector = selector
-			return of.Watch(ctx, o)
-		},
-	}, nil
+	source := api.DiscoveryV1().EndpointSlices(s.Namespace).ListWatch(discovery.LabelServiceName + "=" + s.Name)
+	list := source.ListWithContextFunc
+	source.ListWithContextFunc = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		found, err := list(ctx, o)
+		if err != nil {
+			w.failed(fmt.Errorf("list EndpointSlices of %s/%s: %w", s.Namespace, s.Name, err))
+		}
+		return found, err
+	}
+	return source, nil
 }
 
 // Current returns the present state and a channel that closes at the next change.
