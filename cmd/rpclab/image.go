@@ -17,6 +17,7 @@ import (
 // imageFlags are the flags of `rpclab image build`.
 type imageFlags struct {
 	name, output, push, platform string
+	program                      string
 	with, languages              []string
 }
 
@@ -55,6 +56,7 @@ needs itself.`,
 	flags.StringVar(&f.output, "output", "", "write an OCI archive to `file`")
 	flags.StringVar(&f.push, "push", "", "push the image to a registry as `name`, with the credentials of docker login")
 	flags.StringVar(&f.platform, "platform", "", "`linux/ARCHITECTURE` (default: this machine's architecture)")
+	flags.StringVar(&f.program, "program", "", "the rpclab for the image, a `file` (default: this program; for another architecture, Go builds it in the source tree)")
 	flags.StringSliceVar(&f.with, "with", nil, "`proxies` to include, comma-separated; '' includes none (default: all installed proxies)")
 	flags.StringSliceVar(&f.languages, "languages", nil, "`languages` whose servers and callers to include, comma-separated: "+strings.Join(otherLanguages(), ", ")+" (default: none)")
 	return command
@@ -94,7 +96,9 @@ func buildImage(c *cobra.Command, f imageFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, dir.Remove()) }()
-	if o.Program, err = image.Program(c.Context(), o.Platform, dir.Path); err != nil {
+	if f.program != "" {
+		o.Program = f.program
+	} else if o.Program, err = image.Program(c.Context(), o.Platform, dir.Path); err != nil {
 		return err
 	}
 	if f.name == "" {

@@ -52,7 +52,7 @@ in interleaved rounds, injects faults, and reports which differences are real.`,
 	})
 	command.AddCommand(
 		runCommand(), initCommand(), loadCommand(), cleanCommand(), listCommand(), runsCommand(), reportCommand(), compareCommand(), serveCommand(),
-		serverCommand(), xdsCommand(), gatewayCommand(), labCommand(), callerCommand(), agentCommand(), reapCommand(), infrastructureCommand(), programCommand(), forwardCommand(), faultProxyCommand(), selfTestServerCommand(), imageCommand(), serversCommand(), doctorCommand(), schemaCommand(), versionCommand(),
+		serverCommand(), xdsCommand(), gatewayCommand(), labCommand(), callerCommand(), agentCommand(), reapCommand(), infrastructureCommand(), programCommand(), forwardCommand(), faultProxyCommand(), selfTestServerCommand(), imageCommand(), serversCommand(), doctorCommand(), manCommand(), schemaCommand(), versionCommand(),
 	)
 	for _, name := range configurable {
 		if sub, _, err := command.Find([]string{name}); err == nil {

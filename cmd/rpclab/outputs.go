@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -25,7 +26,8 @@ import (
 // outputs are the files to which a command writes its result.
 type outputs struct {
 	json, md, html, csv, junit string
-	benchstat                  string
+	benchstat, k6              string
+	hgrm                       string // a directory
 	color                      string
 	full                       bool // print the full report, not only the summary
 	keepPaths                  bool // leave absolute paths in the files
@@ -65,8 +67,14 @@ func (o outputs) check() error {
 			return fmt.Errorf("%s -: rpclab prints the report on standard output; name a file", only.flag)
 		}
 	}
-	if o.json == "-" && o.benchstat == "-" {
-		return errors.New("--json - and --benchstat - both write to standard output; name a file for one of them")
+	var toOutput []string
+	for _, one := range []struct{ flag, path string }{{"--json", o.json}, {"--benchstat", o.benchstat}, {"--k6-summary", o.k6}} {
+		if one.path == "-" {
+			toOutput = append(toOutput, one.flag+" -")
+		}
+	}
+	if len(toOutput) > 1 {
+		return fmt.Errorf("%s write to standard output; name a file for one of them", strings.Join(toOutput, " and "))
 	}
 	for _, path := range o.files() {
 		probe, err := os.CreateTemp(filepath.Dir(path), ".rpclab-")
@@ -89,7 +97,7 @@ func (o outputs) check() error {
 
 // files are the files to which a result is written; devices and pipes are none.
 func (o outputs) files() (files []string) {
-	for _, path := range []string{o.json, o.md, o.html, o.csv, o.junit, o.benchstat} {
+	for _, path := range []string{o.json, o.md, o.html, o.csv, o.junit, o.benchstat, o.k6} {
 		if path != "" && path != "-" && !isDevice(path) {
 			files = append(files, path)
 		}
@@ -100,7 +108,7 @@ func (o outputs) files() (files []string) {
 // withoutFiles leaves out these files.
 func (o outputs) withoutFiles() outputs {
 	files := o.files()
-	for _, path := range []*string{&o.json, &o.md, &o.html, &o.csv, &o.junit, &o.benchstat} {
+	for _, path := range []*string{&o.json, &o.md, &o.html, &o.csv, &o.junit, &o.benchstat, &o.k6} {
 		if slices.Contains(files, *path) {
 			*path = ""
 		}
@@ -109,18 +117,25 @@ func (o outputs) withoutFiles() outputs {
 }
 
 // renderings write one result in several formats.
-type renderings struct{ terminal, json, md, html, csv, junit, benchstat func(io.Writer) error }
+type renderings struct{ terminal, json, md, html, csv, junit, benchstat, k6 func(io.Writer) error }
 
 // render writes every form that was asked for.
 func (o outputs) render(out io.Writer, d renderings) error {
 	var errs []error
-	switch {
-	case o.json == "-":
-		errs = append(errs, d.json(out), writeFile(o.benchstat, d.benchstat))
-	case o.benchstat == "-":
-		errs = append(errs, d.benchstat(out), writeFile(o.json, d.json))
-	default:
-		errs = append(errs, d.terminal(out), writeFile(o.json, d.json), writeFile(o.benchstat, d.benchstat))
+	printed := false // another form than that for terminals
+	for _, form := range []struct {
+		path string
+		draw func(io.Writer) error
+	}{{o.json, d.json}, {o.benchstat, d.benchstat}, {o.k6, d.k6}} {
+		if form.path == "-" {
+			printed = true
+			errs = append(errs, form.draw(out))
+			continue
+		}
+		errs = append(errs, writeFile(form.path, form.draw))
+	}
+	if !printed {
+		errs = append([]error{d.terminal(out)}, errs...)
 	}
 	return errors.Join(append(errs, writeFile(o.md, d.md), writeFile(o.html, d.html), writeFile(o.csv, d.csv), writeFile(o.junit, d.junit))...)
 }
@@ -131,7 +146,7 @@ func (o outputs) write(c *cobra.Command, d result.Document, checks []report.Chec
 	if !o.keepPaths {
 		shared = result.WithoutPaths(d)
 	}
-	return o.render(c.OutOrStdout(), renderings{
+	return errors.Join(o.writeDistributions(shared), o.render(c.OutOrStdout(), renderings{
 		terminal:  func(w io.Writer) error { return o.renderReport(w, d) },
 		json:      func(w io.Writer) error { return result.Write(w, shared) },
 		md:        func(w io.Writer) error { return report.Markdown(w, shared, checks...) },
@@ -139,7 +154,24 @@ func (o outputs) write(c *cobra.Command, d result.Document, checks []report.Chec
 		csv:       func(w io.Writer) error { return report.CSV(w, shared) },
 		junit:     func(w io.Writer) error { return report.JUnit(w, shared, checks) },
 		benchstat: func(w io.Writer) error { return report.Benchstat(w, shared) },
-	})
+		k6:        func(w io.Writer) error { return report.K6Summary(w, shared) },
+	}))
+}
+
+// writeDistributions writes a file for each arm.
+func (o outputs) writeDistributions(d result.Document) error {
+	if o.hgrm == "" {
+		return nil
+	}
+	if err := os.MkdirAll(o.hgrm, 0o755); err != nil {
+		return fmt.Errorf("cannot write to %s: %w", o.hgrm, err)
+	}
+	for _, distribution := range report.Distributions(d) {
+		if err := writeFile(filepath.Join(o.hgrm, distribution.Name+".hgrm"), distribution.Write); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // renderReport writes the report of a run, or the summary of `rpclab load`.

@@ -43,7 +43,8 @@ func reportCommand() *cobra.Command {
 file that --json wrote (NAME.json).`,
 		Example: `  rpclab report latest
   rpclab report 20261120-1845 --md report.md --html report.html
-  rpclab report latest --benchstat new.txt && benchstat old.txt new.txt`,
+  rpclab report latest --benchstat new.txt && benchstat old.txt new.txt
+  rpclab report latest --k6-summary summary.json --hgrm latency`,
 		Args: exactly(1, "run"),
 		RunE: abortable(readStore(func(c *cobra.Command, store *result.Store, args []string) error {
 			if err := o.check(); err != nil {
@@ -56,7 +57,7 @@ file that --json wrote (NAME.json).`,
 			if err := o.write(c, d, nil); err != nil {
 				return err
 			}
-			if d.Experiment != generator.Experiment && !o.full && o.benchstat != "-" {
+			if d.Experiment != generator.Experiment && !o.full && o.benchstat != "-" && o.k6 != "-" {
 				printReportHint(c, o, d.Experiment, args[0])
 			}
 			return nil
@@ -65,6 +66,8 @@ file that --json wrote (NAME.json).`,
 	o.register(command.Flags())
 	o.registerRun(command.Flags())
 	command.Flags().StringVar(&o.benchstat, "benchstat", "", "write a line for each trial to `file`, in the format of benchstat; - writes nothing else to standard output")
+	command.Flags().StringVar(&o.k6, "k6-summary", "", "write the metrics to `file`, as k6 --summary-export does; - writes nothing else to standard output")
+	command.Flags().StringVar(&o.hgrm, "hgrm", "", "write the latency of each arm to `directory`/ARM.hgrm, in the format of HdrHistogram")
 	return command
 }
 
