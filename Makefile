@@ -1,5 +1,5 @@
 # make check is the fast part, for while you work; make test is everything.
-.PHONY: run check left lint test soak statistics tools test-tools proxies screenshots bench bench-peers bench-aa bench-neighbour generate cluster-up cluster-down cluster-test mesh-test
+.PHONY: run release check left lint test soak statistics tools test-tools proxies screenshots bench bench-peers bench-aa bench-neighbour generate cluster-up cluster-down cluster-test mesh-test
 
 CACHE = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/rpclab
 
@@ -9,6 +9,9 @@ LEFT = test/e2e test/conformance test/dashboards test/cluster test/kube test/sec
 PLAIN = $(shell go list ./... | grep -v $(LEFT:%=-e /%))
 
 run: ; go run ./cmd/rpclab run channels --quick
+
+# Archives, packages, images, checksums and a bill of materials, in dist.
+release: ; go -C tools/release run .
 
 # go test repeats the tests that run the program only when its checksum changes, which they read from
 # the environment. Without the commit in it, the program changes with its code only.
@@ -44,6 +47,7 @@ test: tools ; @go run ./test/stages
 soak: proxies
 	go test -count=1 -timeout 60m ./internal/wire -run Soak -v -soak
 	$(MAKE) statistics
+	go -C tools/release test -count=1 -timeout 1h -v . -soak
 	go test -count=1 -timeout 2h ./test/e2e -run 'Million|TenThousand|ManyConnections|FiftyThousand' -v -soak
 
 # The tables of docs/method/statistics*.md and comparing.md, with 2,000 simulated runs a figure: a quarter of an hour

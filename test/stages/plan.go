@@ -55,6 +55,8 @@ func plan(program string) ([]lane, error) {
 			servers("servers in Java", "java"),
 			servers("servers in Rust", "rust"),
 			{name: "servers of others", args: []string{"test/conformance/servers/build.sh"}},
+			// It compiles packages as a release does, which other stages do not need.
+			{name: "release", needs: built, after: []string{"e2e"}, args: []string{"go", "-C", "tools/release", "test", "-count=1", "-timeout", "30m", "."}},
 			{name: "lint", needs: built, after: []string{"e2e"}, args: []string{"make", "--no-print-directory", "lint"}},
 		}},
 		{nice: "19", stages: []stage{

@@ -1,0 +1,88 @@
+// Command release makes what a release of rpclab publishes: an archive for each platform, packages for Debian and RPM, container
+// images, a bill of materials and checksums. Two releases of a commit with one version of Go are byte-identical. It is a
+// module of its own, so that rpclab does not need the modules that make packages.
+//
+//	make release
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	root := flag.String("root", "../..", "the source tree")
+	out := flag.String("out", "../../dist", "the directory to fill; its files of an earlier release are removed")
+	only := flag.String("only", strings.Join(platforms, ","), "platforms, comma-separated")
+	flag.Parse()
+	if err := release(ctx, *root, *out, strings.Split(*only, ",")); err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+// platforms are those of a release.
+var platforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64"}
+
+// release fills the directory out from the source tree root.
+func release(ctx context.Context, root, out string, wanted []string) error {
+	work, err := os.MkdirTemp("", "rpclab-release-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	if err := os.RemoveAll(out); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return err
+	}
+	builder := builder{root: root, work: work}
+	here, err := builder.build(ctx, runtime.GOOS+"/"+runtime.GOARCH)
+	if err != nil {
+		return err
+	}
+	documents, err := documentsOf(ctx, root, work, here)
+	if err != nil {
+		return err
+	}
+	var programs []program
+	for _, platform := range wanted {
+		built := here
+		if platform != here.platform() {
+			if built, err = builder.build(ctx, platform); err != nil {
+				return err
+			}
+		}
+		programs = append(programs, built)
+		base := filepath.Join(out, strings.Join([]string{"rpclab", built.version, built.os, built.arch}, "_"))
+		if err := writeArchive(base+".tar.gz", built, documents); err != nil {
+			return err
+		}
+		if built.os != "linux" {
+			continue
+		}
+		if err := writePackages(base, built, documents); err != nil {
+			return err
+		}
+		if err := run(ctx, root, nil, here.path, "image", "build", "--with", "", "--program", built.path, "--platform", platform,
+			"--name", "rpclab:"+imageTag(built.version), "--output", base+"_image.tar"); err != nil {
+			return err
+		}
+	}
+	if err := writeBOM(filepath.Join(out, "rpclab_"+here.version+".cdx.json"), root, programs); err != nil {
+		return err
+	}
+	return writeChecksums(out)
+}
+
+// imageTag is a version as a tag, which has no +.
+func imageTag(version string) string { return strings.ReplaceAll(version, "+", "-") }

@@ -1,0 +1,229 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/CycloneDX/cyclonedx-go"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// soak releases all platforms, twice (make soak).
+var soak = flag.Bool("soak", false, "release all platforms")
+
+// largest is the size that no program may exceed, in bytes.
+const largest = 60e6
+
+// TestRelease releases this machine's platform twice, compares the files, and installs them where there is neither Go nor a
+// source tree. That needs root.
+func TestRelease(t *testing.T) {
+	wanted := []string{runtime.GOOS + "/" + runtime.GOARCH}
+	if *soak {
+		wanted = platforms
+	}
+	dist := filepath.Join(t.TempDir(), "dist")
+	if err := release(t.Context(), "../..", dist, wanted); err != nil {
+		t.Fatal(err)
+	}
+	again := filepath.Join(t.TempDir(), "dist")
+	if err := release(t.Context(), "../..", again, wanted); err != nil {
+		t.Fatal(err)
+	}
+	same(t, dist, again)
+	verify := exec.CommandContext(t.Context(), "sha256sum", "--check", "--strict", "SHA256SUMS")
+	verify.Dir = dist
+	if out, err := verify.CombinedOutput(); err != nil {
+		t.Errorf("sha256sum: %v\n%s", err, out)
+	}
+	for _, platform := range wanted {
+		for _, ending := range []string{".tar.gz", ".deb", ".rpm", "_image.tar"} {
+			if strings.HasPrefix(platform, "linux/") || ending == ".tar.gz" {
+				only(t, dist, "rpclab_*_"+strings.ReplaceAll(platform, "/", "_")+ending)
+			}
+		}
+	}
+	t.Run("archive", func(t *testing.T) {
+		root := t.TempDir()
+		unpack(t, only(t, dist, "*_"+runtime.GOOS+"_"+runtime.GOARCH+".tar.gz"), root)
+		works(t, root, "/rpclab", "/man/man1", "/completions/rpclab.bash")
+	})
+	t.Run("Debian package", func(t *testing.T) {
+		root := t.TempDir()
+		for _, dir := range []string{"var/lib/dpkg/updates", "var/lib/dpkg/info"} {
+			if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(root, "var/lib/dpkg/status"), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		install := exec.CommandContext(t.Context(), "dpkg", "--root="+root, "--install", only(t, dist, "*_"+runtime.GOARCH+".deb"))
+		install.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+		if out, err := install.CombinedOutput(); err != nil {
+			t.Fatalf("dpkg: %v\n%s", err, out)
+		}
+		works(t, root, "/usr/bin/rpclab", "/usr/share/man/man1", "/usr/share/bash-completion/completions/rpclab")
+	})
+	t.Run("bill of materials", func(t *testing.T) { lists(t, only(t, dist, "*.cdx.json"), wanted) })
+}
+
+// same fails unless two directories have the same files.
+func same(t *testing.T, a, b string) {
+	t.Helper()
+	sums := func(dir string) (all []string) {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, entry := range entries {
+			text, err := os.ReadFile(filepath.Join(dir, entry.Name()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, fmt.Sprintf("%s %x", entry.Name(), sha256.Sum256(text)))
+		}
+		return all
+	}
+	if first, second := sums(a), sums(b); !slices.Equal(first, second) {
+		t.Errorf("two releases differ:\n%s\n\n%s", strings.Join(first, "\n"), strings.Join(second, "\n"))
+	}
+}
+
+// only returns the one file of a directory that matches.
+func only(t *testing.T, dir, pattern string) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, pattern))
+	if err != nil || len(found) != 1 {
+		entries, _ := os.ReadDir(dir)
+		t.Fatalf("%d files match %s (error %v), want 1 of %v", len(found), pattern, err, entries)
+	}
+	return found[0]
+}
+
+// unpack unpacks the one directory of an archive into root.
+func unpack(t *testing.T, file, root string) {
+	t.Helper()
+	packed, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer packed.Close()
+	text, err := gzip.NewReader(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for archive := tar.NewReader(text); ; {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, name, _ := strings.Cut(header.Name, "/")
+		var content bytes.Buffer
+		if _, err := io.Copy(&content, archive); err != nil {
+			t.Fatal(err)
+		}
+		to := filepath.Join(root, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.WriteFile(to, content.Bytes(), header.FileInfo().Mode())); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// works runs the program of a root directory in it, and reads its man page and completion.
+func works(t *testing.T, root, program, pages, completion string) {
+	t.Helper()
+	if info, err := os.Stat(filepath.Join(root, program)); err != nil || info.Size() > largest {
+		t.Errorf("the program has %v bytes (error %v), want at most %.0f", info.Size(), err, largest)
+	}
+	for _, dir := range []string{"proc", "dev", "tmp"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, try := range []struct {
+		says string
+		args []string
+	}{
+		{"result schema rpclab.result/v1", []string{"version"}},
+		{"local", []string{"doctor"}},
+		// The report has no template that calls a method, which a released program cannot.
+		{"rpclab report", []string{"run", "channels", "--quick", "--rounds", "1", "--html", "/tmp/report.html"}},
+		{"", []string{"report", "latest", "--md", "/tmp/report.md"}},
+	} {
+		in := []string{"--mount", "--", "sh", "-ec", `mount --bind /proc "$0/proc" && mount --rbind /dev "$0/dev" && exec chroot "$0" "$@"`, root, program}
+		command := exec.CommandContext(t.Context(), "unshare", append(in, try.args...)...)
+		command.Env = []string{"PATH=/usr/bin:/bin:/usr/sbin:/sbin", "HOME=/tmp", "RPCLAB_MACHINE_LOCK=off"}
+		if out, err := command.CombinedOutput(); err != nil || !strings.Contains(string(out), try.says) {
+			t.Errorf("rpclab %s: %v, want %q in the output:\n%s", strings.Join(try.args, " "), err, try.says, out)
+		}
+	}
+	if text, err := os.ReadFile(filepath.Join(root, "tmp", "report.html")); err != nil || !bytes.Contains(text, []byte("</html>")) {
+		t.Errorf("the HTML report has %d bytes without its end (error %v)", len(text), err)
+	}
+	page := only(t, filepath.Join(root, pages), "rpclab-run.1*")
+	shown, err := exec.CommandContext(t.Context(), "sh", "-c", `zcat -f "$0" | grep -A1 '^.SH NAME'`, page).CombinedOutput()
+	if err != nil || !strings.Contains(string(shown), "rpclab-run - ") {
+		t.Errorf("%s: %v\n%s", page, err, shown)
+	}
+	complete := exec.CommandContext(t.Context(), "bash", "-c", `PATH="$1:$PATH"; . "$0" && declare -F __start_rpclab`, filepath.Join(root, completion), filepath.Join(root, filepath.Dir(program)))
+	if out, err := complete.CombinedOutput(); err != nil {
+		t.Errorf("%s: %v\n%s", completion, err, out)
+	}
+}
+
+// lists compares a bill of materials with the modules of go list.
+func lists(t *testing.T, file string, wanted []string) {
+	t.Helper()
+	text, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer text.Close()
+	var bom cyclonedx.BOM
+	if err := cyclonedx.NewBOMDecoder(text, cyclonedx.BOMFileFormatJSON).Decode(&bom); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range *bom.Components {
+		if c.Licenses == nil || (*c.Licenses)[0].Expression == "" {
+			t.Errorf("%s has no licence", c.PackageURL)
+		}
+		if strings.HasPrefix(c.PackageURL, "pkg:golang/") && c.Name != "std" {
+			got = append(got, c.Name+" "+c.Version)
+		}
+	}
+	var want []string
+	for _, platform := range wanted {
+		system, arch, _ := strings.Cut(platform, "/")
+		list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}{{end}}{{end}}", "./cmd/rpclab")
+		list.Dir, list.Env = "../..", append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+arch)
+		out, err := list.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, strings.FieldsFunc(string(out), func(r rune) bool { return r == '\n' })...)
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if want = slices.Compact(want); !slices.Equal(got, want) {
+		t.Errorf("the bill of materials lists\n%s\nand go list\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
