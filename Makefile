@@ -1,5 +1,5 @@
 # make check is the fast part, for while you work; make test is everything.
-.PHONY: run release check left lint test soak statistics tools test-tools proxies screenshots bench bench-peers bench-aa bench-neighbour generate cluster-up cluster-down cluster-test mesh-test
+.PHONY: run release check left lint test soak statistics tools test-tools proxies screenshots bench bench-peers bench-aa bench-neighbour generate cluster-up cluster-down cluster-test cluster-soak mesh-test
 
 CACHE = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/rpclab
 
@@ -81,8 +81,13 @@ cluster-down: ; @go run ./test/cluster down
 
 # Tests on a cluster of their own, which they remove at the end. Its first build takes ten minutes.
 cluster-test: tools proxies
-	go run ./test/cluster with --name test -- test/run.sh ./test/kube/... -timeout 30m -parallel 4 -skip Istio
+	go run ./test/cluster with --name test -- test/run.sh ./test/kube/... -timeout 30m -parallel 4 -skip 'Istio|Soak'
 	test/run.sh ./test/cluster -timeout 15m
+
+# What takes long on Kubernetes: 20 callers, 40 backends in four EndpointSlices, an autoscaler and a drain on each
+# route. Ten minutes; it prints what it measured.
+cluster-soak: tools proxies
+	go run ./test/cluster with --name soak --endpoints-per-slice 10 -- go test -count=1 -timeout 60m ./test/kube -run Soak -v
 
 # The tests that need Istio: test/cluster/istio. They are not part of make test, because the first build of
 # Istio takes too long there.

@@ -166,7 +166,7 @@ func TestEndpointSliceFailsCallsFastWithoutAnAPI(t *testing.T) {
 	}
 }
 
-// A slice has at most 100 endpoints: endpointslice and headless know the endpoints of all slices,
+// A slice has at most 100 endpoints: endpointslice, headless and xds know the endpoints of all slices,
 // kuberesolver only those of the slice that changed last.
 func TestKuberesolverUsesOnlyOneSlice(t *testing.T) {
 	endpoints := cluster.NewEndpoints()
@@ -180,7 +180,7 @@ func TestKuberesolverUsesOnlyOneSlice(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = p.Close() })
 	g := &greeters{t: t, service: p.Service()}
-	for name, want := range map[string]int{"endpointslice": 150, "headless": 150, "kuberesolver": 50} {
+	for name, want := range map[string]int{"endpointslice": 150, "headless": 150, "xds": 150, "kuberesolver": 50} {
 		t.Run(name, func(t *testing.T) {
 			g.t = t
 			target, updates := g.open(name)

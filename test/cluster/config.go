@@ -8,6 +8,7 @@ import (
 	"embed"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"text/template"
@@ -16,8 +17,14 @@ import (
 //go:embed config
 var templates embed.FS
 
+// shape is what a cluster can differ in.
+type shape struct {
+	nodes             int
+	endpointsPerSlice int // at most, in an EndpointSlice
+}
+
 // values are the data for the templates in config/.
-type values struct{ Name, Pods, Cgroup, DNS string }
+type values struct{ Name, Pods, Cgroup, DNS, Host, Port, Authority string }
 
 // render executes a template of config/ and writes the result.
 func render(from, to string, v values) error {
@@ -95,32 +102,33 @@ func configureNode(dir, cluster string, n node, ca authority) error {
 	)
 }
 
-// The programs of the control plane: the API server first, then its clients.
-var (
-	apiPrograms = []order{
-		{"etcd", "--name=rpclab", "--data-dir=/var/lib/etcd", "--unsafe-no-fsync", "--log-level=warn",
-			"--listen-client-urls=http://127.0.0.1:2379", "--advertise-client-urls=http://127.0.0.1:2379",
-			"--listen-peer-urls=http://127.0.0.1:2380", "--initial-advertise-peer-urls=http://127.0.0.1:2380",
-			"--initial-cluster=rpclab=http://127.0.0.1:2380"},
-		{"kube-apiserver", "--etcd-servers=http://127.0.0.1:2379", "--bind-address=" + apiHost, "--advertise-address=" + apiHost,
-			"--service-cluster-ip-range=" + serviceRange, "--allow-privileged",
-			// Call webhooks at the pods of their Service, because its ClusterIP exists on nodes only.
-			"--enable-aggregator-routing",
-			"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction",
-			"--client-ca-file=/var/etc/ca.crt", "--tls-cert-file=/var/etc/apiserver.crt", "--tls-private-key-file=/var/etc/apiserver.key",
-			"--kubelet-certificate-authority=/var/etc/ca.crt", "--kubelet-preferred-address-types=InternalIP",
-			"--kubelet-client-certificate=/var/etc/kubelet-client.crt", "--kubelet-client-key=/var/etc/kubelet-client.key",
-			"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
-			"--service-account-key-file=/var/etc/tokens.pub", "--service-account-signing-key-file=/var/etc/tokens.key"},
-	}
-	controllerPrograms = []order{
+// The first programs of the control plane, and the clients of their API.
+var apiPrograms = []order{
+	{"etcd", "--name=rpclab", "--data-dir=/var/lib/etcd", "--unsafe-no-fsync", "--log-level=warn",
+		"--listen-client-urls=http://127.0.0.1:2379", "--advertise-client-urls=http://127.0.0.1:2379",
+		"--listen-peer-urls=http://127.0.0.1:2380", "--initial-advertise-peer-urls=http://127.0.0.1:2380",
+		"--initial-cluster=rpclab=http://127.0.0.1:2380"},
+	{"kube-apiserver", "--etcd-servers=http://127.0.0.1:2379", "--bind-address=" + apiHost, "--advertise-address=" + apiHost,
+		"--service-cluster-ip-range=" + serviceRange, "--allow-privileged",
+		// Call webhooks at the pods of their Service, because its ClusterIP exists on nodes only.
+		"--enable-aggregator-routing",
+		"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction",
+		"--client-ca-file=/var/etc/ca.crt", "--tls-cert-file=/var/etc/apiserver.crt", "--tls-private-key-file=/var/etc/apiserver.key",
+		"--kubelet-certificate-authority=/var/etc/ca.crt", "--kubelet-preferred-address-types=InternalIP",
+		"--kubelet-client-certificate=/var/etc/kubelet-client.crt", "--kubelet-client-key=/var/etc/kubelet-client.key",
+		"--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+		"--service-account-key-file=/var/etc/tokens.pub", "--service-account-signing-key-file=/var/etc/tokens.key"},
+}
+
+func controllerPrograms(endpointsPerSlice int) []order {
+	return []order{
 		controller("kube-controller-manager", "--use-service-account-credentials", "--root-ca-file=/var/etc/ca.crt",
-			"--service-account-private-key-file=/var/etc/tokens.key",
+			"--service-account-private-key-file=/var/etc/tokens.key", fmt.Sprint("--max-endpoints-per-slice=", endpointsPerSlice),
 			// Detect a dead node after 16 s instead of 50.
 			"--node-monitor-period=2s", "--node-monitor-grace-period=16s"),
 		controller("kube-scheduler"),
 	}
-)
+}
 
 func controller(name string, more ...string) order {
 	file := "/var/etc/" + name + ".kubeconfig"

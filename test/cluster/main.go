@@ -41,7 +41,7 @@ func main() {
 
 func root() *cobra.Command {
 	var name string
-	var nodes int
+	var as shape
 	root := &cobra.Command{
 		Use: "cluster", Short: "Run a real Kubernetes on this machine",
 		SilenceUsage: true, SilenceErrors: true,
@@ -51,7 +51,7 @@ func root() *cobra.Command {
 	up := &cobra.Command{
 		Use: "up", Short: "Start the cluster, which runs on in the background", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			kubeconfig, err := up(c.Context(), name, nodes, detached)
+			kubeconfig, err := up(c.Context(), name, as, detached)
 			if err != nil {
 				return err
 			}
@@ -66,10 +66,11 @@ func root() *cobra.Command {
 	}
 	with := &cobra.Command{
 		Use: "with -- COMMAND", Short: "Run a command with KUBECONFIG of a cluster that lives as long as the command", Args: cobra.MinimumNArgs(1),
-		RunE: func(c *cobra.Command, args []string) error { return with(c.Context(), name, nodes, args) },
+		RunE: func(c *cobra.Command, args []string) error { return with(c.Context(), name, as, args) },
 	}
 	for _, c := range []*cobra.Command{up, with} {
-		c.Flags().IntVar(&nodes, "nodes", 2, fmt.Sprintf("1 to %d", maxNodes))
+		c.Flags().IntVar(&as.nodes, "nodes", 2, fmt.Sprintf("1 to %d", maxNodes))
+		c.Flags().IntVar(&as.endpointsPerSlice, "endpoints-per-slice", 100, "at most, in one EndpointSlice: 1 to 1000")
 	}
 	root.AddCommand(up, with,
 		&cobra.Command{
@@ -94,7 +95,7 @@ func root() *cobra.Command {
 		},
 		&cobra.Command{
 			Use: "supervise", Hidden: true, Args: cobra.NoArgs,
-			RunE: func(c *cobra.Command, _ []string) error { return supervise(c.Context(), name, nodes) },
+			RunE: func(c *cobra.Command, _ []string) error { return supervise(c.Context(), name, as) },
 		},
 		&cobra.Command{
 			Use: "init NAME DIRECTORY", Hidden: true, Args: cobra.ExactArgs(2),
@@ -102,6 +103,6 @@ func root() *cobra.Command {
 		},
 	)
 	supervisor, _, _ := root.Find([]string{"supervise"})
-	supervisor.Flags().AddFlag(up.Flags().Lookup("nodes"))
+	supervisor.Flags().AddFlagSet(up.Flags())
 	return root
 }

@@ -17,6 +17,7 @@ import (
 const (
 	apiHost      = "198.18.255.1" // the control plane's, on the bridge that joins the nodes
 	apiAddress   = apiHost + ":6443"
+	podRange     = "198.18.0.0/17"
 	serviceRange = "198.19.0.0/16"
 	firstService = "198.19.0.1" // of the API itself
 	dnsService   = "198.19.0.10"

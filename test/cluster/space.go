@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 
 	"github.com/vishvananda/netns"
@@ -76,26 +77,44 @@ func (s *space) start(programs ...order) error {
 	return nil
 }
 
-// dial connects to an address (IP:port) from inside the space. A socket stays in the network in which it was
-// created.
+// dial connects to an address (IP:port) from inside the space.
 func (s *space) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	// For an IP address net.Dialer creates the socket on the calling thread.
+	return inNetworkOf(s, func() (net.Conn, error) { return (&net.Dialer{}).DialContext(ctx, network, address) })
+}
+
+// listen listens at an address (IP:port) of the space.
+func (s *space) listen(address string) (net.Listener, error) {
+	return inNetworkOf(s, func() (net.Listener, error) { return net.Listen("tcp4", address) })
+}
+
+// filter loads rules of nftables into the network of the space.
+func (s *space) filter(ctx context.Context, rules string) error {
+	nft := exec.CommandContext(ctx, "nft", "-f", "-")
+	nft.Stdin = strings.NewReader(rules)
+	_, err := inNetworkOf(s, func() (struct{}, error) { return struct{}{}, output(nft) })
+	return err
+}
+
+// inNetworkOf calls do on a thread in the network of a space. Sockets and processes stay in the network in which
+// they were created.
+func inNetworkOf[T any](s *space, do func() (T, error)) (T, error) {
 	type result struct {
-		conn net.Conn
-		err  error
+		value T
+		err   error
 	}
-	dialled := make(chan result, 1)
+	done := make(chan result, 1)
 	go func() {
 		runtime.LockOSThread() // never unlocked, so the thread ends with this goroutine
 		if err := enterNetwork(s.pid); err != nil {
-			dialled <- result{err: err}
+			done <- result{err: err}
 			return
 		}
-		// For an IP address net.Dialer creates the socket on this thread.
-		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
-		dialled <- result{conn, err}
+		value, err := do()
+		done <- result{value, err}
 	}()
-	r := <-dialled
-	return r.conn, r.err
+	r := <-done
+	return r.value, r.err
 }
 
 // enterNetwork moves the thread, which the caller has locked, into the network of a process.

@@ -14,11 +14,15 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	clientset "k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
 )
 
 // supervisor runs a cluster.
 type supervisor struct {
 	name, dir, programs string
+	endpointsPerSlice   int
+	authority           authority
 	nodes               []node
 	controlPlane        *space
 	spaces              []*space // of the nodes
@@ -26,13 +30,13 @@ type supervisor struct {
 
 // supervise runs a cluster until the control plane or ctx ends. It prints its progress on standard output,
 // and closes that when the cluster is ready.
-func supervise(ctx context.Context, name string, count int) error {
-	s := &supervisor{name: name, programs: os.Getenv("RPCLAB_PROGRAMS")}
+func supervise(ctx context.Context, name string, as shape) error {
+	s := &supervisor{name: name, programs: os.Getenv("RPCLAB_PROGRAMS"), endpointsPerSlice: as.endpointsPerSlice}
 	var err error
 	if s.dir, err = directory(name); err != nil {
 		return err
 	}
-	if s.nodes, err = someNodes(count); err != nil {
+	if s.nodes, err = someNodes(as.nodes); err != nil {
 		return err
 	}
 	now := state{Supervisor: process(os.Getpid())}
@@ -59,6 +63,9 @@ func supervise(ctx context.Context, name string, count int) error {
 		return err
 	}
 	if err := s.startAll(ctx); err != nil {
+		return err
+	}
+	if err := s.extend(ctx); err != nil {
 		return err
 	}
 	now.Ready = true
@@ -95,6 +102,7 @@ func (s *supervisor) configure(api string) error {
 	if err != nil {
 		return err
 	}
+	s.authority = ca
 	err = errors.Join(configureControlPlane(s.controlPlane.dir, ca),
 		os.Symlink(filepath.Join(s.programs, "bin", "kubectl"), kubectlIn(s.dir)),
 		ca.kubeconfig(kubeconfigIn(s.dir), "https://"+api, "admin", "system:masters"))
@@ -165,7 +173,7 @@ func (s *supervisor) startControlPlane(ctx context.Context) error {
 	if err := say("the API answers"); err != nil {
 		return err
 	}
-	if err := s.controlPlane.start(controllerPrograms...); err != nil {
+	if err := s.controlPlane.start(controllerPrograms(s.endpointsPerSlice)...); err != nil {
 		return err
 	}
 	dns := filepath.Join(s.controlPlane.dir, "etc", "coredns.yaml")
@@ -193,6 +201,32 @@ func (s *supervisor) startNode(ctx context.Context, n node, place *space) error 
 		return err
 	}
 	return place.start(nodePrograms(n)...)
+}
+
+// extend adds what Kubernetes leaves to others, until ctx ends: the enforcement of NetworkPolicies and the API of
+// metrics.
+func (s *supervisor) extend(ctx context.Context) error {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfigIn(s.dir))
+	if err != nil {
+		return err
+	}
+	config.QPS = -1 // no limit
+	client, err := clientset.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	byIP := map[string]*space{}
+	for i, n := range s.nodes {
+		byIP[n.ip] = s.spaces[i]
+	}
+	if err := enforce(ctx, client, byIP); err != nil {
+		return err
+	}
+	objects := filepath.Join(s.controlPlane.dir, "etc", "metrics.yaml")
+	if err := serveMetrics(s.controlPlane, s.authority, client, objects); err != nil {
+		return err
+	}
+	return s.kubectl(ctx, "apply", "-f", objects)
 }
 
 // watch returns when the cluster cannot continue. It continues without a node, as other clusters do.

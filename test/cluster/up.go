@@ -29,12 +29,12 @@ var (
 
 // up starts a cluster unless it runs, and returns its kubeconfig. It first removes the rest of an earlier
 // cluster.
-func up(ctx context.Context, name string, nodes int, life syscall.SysProcAttr) (kubeconfig string, err error) {
+func up(ctx context.Context, name string, as shape, life syscall.SysProcAttr) (kubeconfig string, err error) {
 	dir, err := directory(name)
 	if err != nil {
 		return "", err
 	}
-	if _, err := someNodes(nodes); err != nil {
+	if _, err := someNodes(as.nodes); err != nil {
 		return "", err
 	}
 	if os.Getuid() != 0 {
@@ -46,8 +46,8 @@ func up(ctx context.Context, name string, nodes int, life syscall.SysProcAttr) (
 	}
 	defer unlock()
 	if s, _, err := readyState(name); err == nil {
-		if len(s.Nodes) != nodes {
-			return "", fmt.Errorf("cluster %q runs with %d nodes, not %d: stop it first", name, len(s.Nodes), nodes)
+		if len(s.Nodes) != as.nodes {
+			return "", fmt.Errorf("cluster %q runs with %d nodes, not %d: stop it first", name, len(s.Nodes), as.nodes)
 		}
 		progress("cluster %q runs already", name)
 		return kubeconfigIn(dir), nil
@@ -63,7 +63,7 @@ func up(ctx context.Context, name string, nodes int, life syscall.SysProcAttr) (
 		return "", err
 	}
 	began := time.Now()
-	if err := startSupervisor(ctx, name, dir, programs, nodes, life); err != nil {
+	if err := startSupervisor(ctx, name, dir, programs, as, life); err != nil {
 		return "", err
 	}
 	progress("cluster %q is up after %.1f s; kubectl is %s", name, time.Since(began).Seconds(), kubectlIn(dir))
@@ -86,7 +86,7 @@ func buildAhead(ctx context.Context, mesh bool) error {
 }
 
 // startSupervisor returns when the cluster is ready.
-func startSupervisor(ctx context.Context, name, dir, programs string, nodes int, life syscall.SysProcAttr) error {
+func startSupervisor(ctx context.Context, name, dir, programs string, as shape, life syscall.SysProcAttr) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func startSupervisor(ctx context.Context, name, dir, programs string, nodes int,
 		return err
 	}
 	defer log.Close()
-	cmd := exec.Command("/proc/self/exe", "supervise", "--name", name, "--nodes", strconv.Itoa(nodes))
+	cmd := exec.Command("/proc/self/exe", "supervise", "--name", name, "--nodes", strconv.Itoa(as.nodes), "--endpoints-per-slice", strconv.Itoa(as.endpointsPerSlice))
 	cmd.Env = append(os.Environ(), "RPCLAB_PROGRAMS="+programs)
 	cmd.Stderr, cmd.SysProcAttr = log, &life
 	said, err := cmd.StdoutPipe()
@@ -155,11 +155,11 @@ func clear(name, dir string) error {
 }
 
 // with runs a command with a cluster, and stops the cluster afterwards.
-func with(ctx context.Context, name string, nodes int, args []string) (err error) {
+func with(ctx context.Context, name string, as shape, args []string) (err error) {
 	if _, _, err := readyState(name); err == nil {
 		return fmt.Errorf("cluster %q already runs: stop it first, or choose another --name", name)
 	}
-	kubeconfig, err := up(ctx, name, nodes, bound)
+	kubeconfig, err := up(ctx, name, as, bound)
 	defer func() {
 		if left := down(name); left != nil {
 			err = errors.Join(err, left)

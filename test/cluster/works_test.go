@@ -60,7 +60,7 @@ func (b bed) worksAsKubernetesDoes() {
 	b.must("load-image", "--name", testName, archive)
 	b.mustK(b.t, "apply", "-f", "testdata/web.yaml")
 	b.mustK(b.t, "-n", "strict", "rollout", "status", "deployment/web", "--timeout=120s")
-	b.mustK(b.t, "wait", "--for=condition=Ready", "pod/guest", "--timeout=120s")
+	b.mustK(b.t, "wait", "--for=condition=Ready", "pod/guest", "pod/stranger", "--timeout=120s")
 
 	for _, how := range []string{"true", "false"} {
 		transport := map[string]string{"true": "websockets", "false": "SPDY"}[how]
@@ -72,17 +72,26 @@ func (b bed) worksAsKubernetesDoes() {
 		b.t.Run("port-forward over "+transport, func(t *testing.T) { b.portForward(t, "KUBECTL_PORT_FORWARD_WEBSOCKETS="+how) })
 	}
 	b.t.Run("logs", func(t *testing.T) { b.says(t, "serving", "-n", "strict", "logs", "deployment/web") })
-	b.t.Run("a service from a pod, by its name, which no network policy here prevents", func(t *testing.T) {
+	b.t.Run("a service from a pod, by its name", func(t *testing.T) {
 		b.says(t, "hello from web-", "exec", "guest", "--", "busybox", "wget", "-qO-", "http://web.strict")
 	})
-	b.t.Run("a NodePort from the control plane's network", func(t *testing.T) {
+	b.t.Run("a NodePort from the control plane's network, which a network policy permits", func(t *testing.T) {
 		for _, node := range []string{"198.18.255.11", "198.18.255.12"} {
 			if out := b.must("exec", "--name", testName, "--", "busybox", "wget", "-qO-", "http://"+node+":30800"); !strings.Contains(out, "hello from web-") {
 				t.Errorf("%s: %q", node, out)
 			}
 		}
 	})
+	b.t.Run("a network policy refuses other pods until it is deleted", func(t *testing.T) {
+		b.says(t, "Connection refused", "exec", "stranger", "--", "busybox", "wget", "-qO-", "http://web.strict")
+		b.mustK(t, "-n", "strict", "delete", "networkpolicy", "guests")
+		b.says(t, "hello from web-", "exec", "stranger", "--", "busybox", "wget", "-qO-", "http://web.strict")
+	})
 	b.t.Run("a pod's resources by the kubelet", b.statistics)
+	b.t.Run("a pod's resources by the metrics API", func(t *testing.T) {
+		b.says(t, "guest", "top", "pods", "-l", "role=guest")
+		b.says(t, "n2", "top", "nodes")
+	})
 	b.t.Run("a container that wants too much memory is killed", func(t *testing.T) {
 		b.says(t, "OOMKilled 137", "get", "pod", "glutton", "-o",
 			"jsonpath={.status.containerStatuses[0].state.terminated.reason} {.status.containerStatuses[0].state.terminated.exitCode}")

@@ -87,8 +87,7 @@ func TestARunThatFailsLeavesNothing(t *testing.T) {
 // user creates a service account with only these permissions and returns its kubeconfig.
 func user(t *testing.T, name, rules string) string {
 	t.Helper()
-	manifest := filepath.Join(t.TempDir(), "user.yaml")
-	text := fmt.Sprintf(`
+	apply(t, fmt.Sprintf(`
 apiVersion: v1
 kind: ServiceAccount
 metadata: {name: %[1]s, namespace: default}
@@ -103,16 +102,7 @@ kind: ClusterRoleBinding
 metadata: {name: %[1]s}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %[1]s}
 subjects: [{kind: ServiceAccount, name: %[1]s, namespace: default}]
-`, name, rules)
-	if err := os.WriteFile(manifest, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	kubectl(t, "apply", "-f", manifest)
-	t.Cleanup(func() {
-		if out, err := exec.Command(filepath.Join(clusterDir(t), "kubectl"), "delete", "-f", manifest).CombinedOutput(); err != nil {
-			t.Errorf("kubectl delete: %v\n%s", err, out)
-		}
-	})
+`, name, rules))
 	token := strings.TrimSpace(kubectl(t, "create", "token", name, "-n", "default"))
 	config := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := os.WriteFile(config, []byte(kubectl(t, "config", "view", "--raw", "--minify")), 0o600); err != nil {

@@ -42,9 +42,11 @@ func TestABackendWithTooLittleMemoryIsReportedAsOOMKilled(t *testing.T) {
 	}
 }
 
+// TestADrainLosesNoCallAndUncordonsTheNode drains a node while a budget permits to evict one of three backends at a
+// time.
 func TestADrainLosesNoCallAndUncordonsTheNode(t *testing.T) {
 	t.Parallel()
-	d := mustRun(t, "testdata/drain.yaml")
+	d := drained(t)
 	trial := d.Arms[0].Trials[0]
 	if e := trial.Events[0]; len(e.Affected) == 0 || e.Error != "" {
 		t.Errorf("the event %s affected %v, want a backend; error %q", e.What, e.Affected, e.Error)

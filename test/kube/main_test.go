@@ -45,6 +45,22 @@ func kubectl(t *testing.T, args ...string) string {
 	return ran(t, filepath.Join(clusterDir(t), "kubectl"), args...)
 }
 
+// apply creates objects, and deletes them after the test.
+func apply(t *testing.T, objects string) {
+	t.Helper()
+	manifest := filepath.Join(t.TempDir(), "objects.yaml")
+	if err := os.WriteFile(manifest, []byte(objects), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	kubectl(t, "apply", "-f", manifest)
+	program := filepath.Join(clusterDir(t), "kubectl")
+	t.Cleanup(func() { // the context of the test has ended
+		if out, err := exec.Command(program, "delete", "--wait=false", "--ignore-not-found", "-f", manifest).CombinedOutput(); err != nil {
+			t.Errorf("kubectl delete: %v\n%s", err, out)
+		}
+	})
+}
+
 var harness struct {
 	sync.Once
 	path string

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,12 +15,14 @@ import (
 )
 
 // greeter writes a service file for a server of this text, which runs rpclab's own server as a program that
-// knows nothing of the run.
+// knows nothing of the run. The call again sends what hello answered.
 func greeter(t *testing.T, server string) (file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "hello.yaml")
 	text := "service: hello\nserver: {" + server + "}\n" + `calls:
   hello: {method: rpclab.v1.Greeter/SayHello, data: {name: "you {{.Number}}"}, check: 'answer.message.startsWith("Hello, you")'}
+  again: {method: rpclab.v1.Greeter/SayHello, data: {name: "{{.said}}"}, from: {said: hello.message}, check: 'answer.message.startsWith("Hello, Hello, you")'}
+  bye: {method: rpclab.v1.Greeter/SayHello, data: {name: bye}}
 `
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -48,11 +51,26 @@ func checkArms(t *testing.T, d result.Document, pods string) {
 	}
 }
 
+// TestAnImageOfTheUserIsMeasured makes flows of two calls in one arm, and a mix of two calls in the other.
 func TestAnImageOfTheUserIsMeasured(t *testing.T) {
 	t.Parallel()
 	file := greeter(t, imageServer(t, ", replicas: 2"))
-	d := mustRun(t, "channels", "--quick", "--rounds", "1", "--service", file, "--arms", "shared,endpointslice", "--set", "load.burst=50")
+	d := mustRun(t, "channels", "--quick", "--rounds", "1", "--service", file, "--arms", "shared,endpointslice", "--set", "load.burst=50",
+		"--set", "arms.endpointslice.workload={flow: [hello, again]}", "--set", "arms.shared.workload={mix: {hello: 80%, bye: 20%}}")
 	checkArms(t, d, `^hello-\d+-`)
+	for arm, want := range map[string]map[string]uint64{"endpointslice": {"hello": 50, "again": 50}, "shared": {"hello": 40, "bye": 10}} {
+		got := map[string]uint64{}
+		for _, a := range d.Arms {
+			for name, calls := range a.ByName {
+				if a.Name == arm {
+					got[name] = calls.Answered
+				}
+			}
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("arm %s: answered calls by name are %v, want %v", arm, got, want)
+		}
+	}
 	for _, arm := range d.Arms {
 		if used := len(arm.Backends); arm.Name == "endpointslice" && used != 2 {
 			t.Errorf("%d backends of endpointslice are known, want 2: %v", used, arm.Backends)
@@ -119,8 +137,7 @@ func TestAServerThatDoesNotStartIsExplained(t *testing.T) {
 // shop is a namespace with a Deployment and a Service orders, at another port than its pods.
 func shop(t *testing.T, namespace string) {
 	t.Helper()
-	manifest := filepath.Join(t.TempDir(), "shop.yaml")
-	text := fmt.Sprintf(`
+	apply(t, fmt.Sprintf(`
 apiVersion: v1
 kind: Namespace
 metadata: {name: %[1]s}
@@ -149,16 +166,7 @@ metadata: {name: orders, namespace: %[1]s}
 spec:
   selector: {app: orders}
   ports: [{name: grpc, port: 80, targetPort: 9000}, {name: metrics, port: 9100}]
-`, namespace, image(t, ""))
-	if err := os.WriteFile(manifest, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	kubectl(t, "apply", "-f", manifest)
-	t.Cleanup(func() {
-		if out, err := exec.Command(filepath.Join(clusterDir(t), "kubectl"), "delete", "--wait=false", "-f", manifest).CombinedOutput(); err != nil {
-			t.Errorf("kubectl delete: %v\n%s", err, out)
-		}
-	})
+`, namespace, image(t, "")))
 	kubectl(t, "rollout", "status", "deployment/orders", "-n", namespace, "--timeout=60s")
 }
 
@@ -183,8 +191,7 @@ const runRules = `
 // onlyReads makes the API server refuse every write of a user in a namespace.
 func onlyReads(t *testing.T, name, namespace string) {
 	t.Helper()
-	manifest := filepath.Join(t.TempDir(), "policy.yaml")
-	text := fmt.Sprintf(`
+	apply(t, fmt.Sprintf(`
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
 metadata: {name: %[1]s}
@@ -198,16 +205,7 @@ apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
 metadata: {name: %[1]s}
 spec: {policyName: %[1]s, validationActions: [Deny]}
-`, name, namespace)
-	if err := os.WriteFile(manifest, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	kubectl(t, "apply", "-f", manifest)
-	t.Cleanup(func() {
-		if out, err := exec.Command(filepath.Join(clusterDir(t), "kubectl"), "delete", "-f", manifest).CombinedOutput(); err != nil {
-			t.Errorf("kubectl delete: %v\n%s", err, out)
-		}
-	})
+`, name, namespace))
 	testkit.AwaitFor(t, patience, "the policy to refuse a write", func() bool {
 		out, _ := exec.Command(filepath.Join(clusterDir(t), "kubectl"), "--as=system:serviceaccount:default:"+name, "patch", "service", "orders",
 			"-n", namespace, "--dry-run=server", "-p", `{"metadata":{"annotations":{"a":"b"}}}`).CombinedOutput()

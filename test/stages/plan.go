@@ -73,7 +73,7 @@ func plan(program string) ([]lane, error) {
 		}},
 		{stages: []stage{
 			{name: "Kubernetes", needs: []string{"build Kubernetes", "proxies"}, after: []string{"e2e"},
-				args: []string{"go", "run", "./test/cluster", "with", "--name", "test", "--", "test/run.sh", "./test/kube/...", "-timeout", "30m", "-parallel", "4", "-skip", "Istio"}},
+				args: []string{"go", "run", "./test/cluster", "with", "--name", "test", "--", "test/run.sh", "./test/kube/...", "-timeout", "30m", "-parallel", "4", "-skip", "Istio|Soak"}},
 			test("cluster", "./test/cluster", []string{"build Kubernetes"}, "-timeout", "15m"),
 			test("dashboards", "./test/dashboards", []string{"proxies"}, "-timeout", "5m"),
 			test("browser", "./web/bundle ./test/browser", []string{"Debian packages"}, "-timeout", "10m"),

@@ -4,14 +4,19 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"rpclab/internal/cluster"
 )
 
 var _ cluster.Nodes = (*deployment)(nil)
+
+// evictionPause is the time between two attempts to evict a pod.
+const evictionPause = 500 * time.Millisecond
 
 // Cordon cordons the nodes of the n oldest ready backends until the deployment is removed. It
 // affects no backend.
@@ -20,8 +25,8 @@ func (d *deployment) Cordon(ctx context.Context, n int) ([]string, error) {
 	return nil, err
 }
 
-// Drain cordons n nodes, those of the oldest ready backends first, and evicts their backends.
-// Other pods and callers stay.
+// Drain cordons n nodes, those of the oldest ready backends first, and evicts their backends, as fast as
+// PodDisruptionBudgets permit. Other pods and callers stay.
 func (d *deployment) Drain(ctx context.Context, n int) ([]string, error) {
 	nodes, err := d.cordonNodes(ctx, n)
 	if err != nil {
@@ -31,9 +36,28 @@ func (d *deployment) Drain(ctx context.Context, n int) ([]string, error) {
 	return identities(evicted), inParallel(evicted, func(backend *replica) error {
 		backend.sample()
 		backend.expectExit()
-		eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: backend.name, Namespace: d.run.namespace}}
-		return explain(ignoreNotFound(d.run.api.client.PolicyV1().Evict(ctx, eviction)), d.run.namespace)
+		return d.run.api.evict(ctx, d.run.namespace, backend.name)
 	})
+}
+
+// evict evicts a pod. While a PodDisruptionBudget refuses the eviction, evict tries again, as `kubectl drain` does.
+func (a *API) evict(ctx context.Context, namespace, pod string) error {
+	tick := time.NewTicker(evictionPause)
+	defer tick.Stop()
+	for refused := error(nil); ; {
+		err := a.client.PolicyV1().Evict(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod, Namespace: namespace}})
+		switch {
+		case apierrors.IsTooManyRequests(err):
+			refused = err
+		case ctx.Err() == nil || refused == nil:
+			return explain(ignoreNotFound(err), namespace)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("evict pod %s before the load ended: %w\nSee `kubectl get poddisruptionbudgets -n %s`, and set a longer load", pod, refused, namespace)
+		}
+	}
 }
 
 // cordonNodes cordons n nodes that have backends.
