@@ -14,7 +14,7 @@ import (
 
 // Quick runs of isolated arms have too few rounds for a verdict. Their pages name the command that has enough.
 func TestThePagesOfQuickRunsWithoutAVerdictSayHowManyRoundsItNeeds(t *testing.T) {
-	pages := map[string]string{"rollout": "README", "policies": "README", "long-streams": "README", "limits": "README"} // of several
+	pages := map[string]string{"rollout": "README", "policies": "README", "long-streams": "README", "limits": "README", "contracts": "README", "budget": "README"} // of several
 	for _, name := range Names() {
 		file, doc, err := Open(name)
 		if err != nil {

@@ -93,6 +93,7 @@ SIGTERM or SIGINT stops the server after it has drained its connections.`,
 	flags.IntVar(&server.Workers, "workers", 0, "calls that the server handles at once; others queue (default: no limit)")
 	flags.DurationVar(&server.MaxAge, "max-age", 0, "age at which the server closes a connection, 10 % more or less (default: never)")
 	flags.DurationVar(&server.AgeGrace, "age-grace", 0, "time that the calls of a closed connection have to finish (default: no limit)")
+	flags.StringVar(&server.API, "api", workload.V1, "`version` of Chain, for clients of v1: v1; v2 (another package, or path, in place of v1); both; changed (the same names, another field)")
 	flags.BoolVar(&server.Published, "published", false, "serve the published studies' own packages, paths and messages too")
 	flags.BoolVar(&server.ReportLoad, "report-load", false, "report the load of the server in every response (ORCA), for weighted_round_robin")
 	access.register(flags)
@@ -108,8 +109,14 @@ func checkModel(flags *pflag.FlagSet, model string) error {
 	if !slices.Contains(workload.Models, model) {
 		return usageError{fmt.Errorf("--model: no model %q%s", model, suggest.DidYouMean(model, workload.Models))}
 	}
+	if api := flags.Lookup("api").Value.String(); !slices.Contains(workload.APIs, api) {
+		return usageError{fmt.Errorf("--api: no version %q%s", api, suggest.DidYouMean(api, workload.APIs))}
+	}
 	if model == workload.GRPC {
 		return nil
+	}
+	if model == workload.TCP && flags.Changed("api") {
+		return usageError{errors.New("--api: bare connections have no API: use --model grpc or rest")}
 	}
 	for _, name := range []string{"metrics", "max-age", "age-grace", "report-load"} {
 		if flags.Changed(name) {

@@ -42,8 +42,9 @@ type Job struct {
 	Workload workload.Spec `json:"workload"`
 	// Calls are the calls of a user's service, a mix if there are several; empty: calls of the workload.
 	Calls  []service.Spec `json:"calls,omitempty"`
-	Flow   bool           `json:"flow,omitempty"` // Calls are a flow: what is due is all of them in their order
-	REST   bool           `json:"rest,omitempty"` // calls are JSON POST requests, not gRPC
+	Flow   bool           `json:"flow,omitempty"`  // Calls are a flow: what is due is all of them in their order
+	REST   bool           `json:"rest,omitempty"`  // calls are JSON POST requests, not gRPC
+	HTTP2  bool           `json:"http2,omitempty"` // HTTP requests use HTTP/2, without TLS if the service has none
 	Hedge  *Hedge         `json:"hedge,omitempty"`
 	Stream *Stream        `json:"stream,omitempty"`
 	// Keepalive of connections; nil: none.

@@ -48,7 +48,11 @@ type Spec struct {
 	Command  []string
 	Protocol string   // of the health check: rest or tcp; else gRPC
 	Args     []string // of the server program, without identity and address
-	Replicas int      // at least 1
+	// NextArgs replace Args from the first rollout on; nil: Args stay.
+	NextArgs []string
+	// Env is added to the environment of rpclab's own server, NAME=value.
+	Env      []string
+	Replicas int // at least 1
 	Drain    time.Duration
 	Zones    int // to which backends are assigned in turn; 0: one
 	// CPUs and Memory (bytes) are the limits of a backend; 0: none.

@@ -150,8 +150,8 @@ func (d *document) checkFigures(r resolved) error {
 		}) && wrong.err() == nil {
 			wrong.add(n.at, "the sweep has no such cell, so this published figure would never be printed")
 		}
-		if figure.ElapsedMS+figure.Rate+figure.P95+figure.RSS == 0 && figure.Note == "" {
-			wrong.add(n.at, "a published figure needs elapsed_ms, rate, p95_ms, rss_mb or note")
+		if figure.ElapsedMS+figure.Rate+figure.Mean+figure.P95+figure.RSS == 0 && figure.Note == "" {
+			wrong.add(n.at, "a published figure needs elapsed_ms, rate, mean_ms, p95_ms, rss_mb or note")
 		}
 	}
 	return wrong.err()

@@ -38,6 +38,7 @@ func (d *document) checkRoute(config Config, n *node, wrong *problems) {
 	if config.Server.AgeGrace > 0 && config.Server.MaxAge == 0 {
 		wrong.add(place("server", "age_grace"), "server.age_grace needs server.max_age")
 	}
+	d.checkServerFields(config, place, wrong)
 	if r := config.Caller.Retry; r != nil {
 		for _, code := range r.Codes {
 			if !slices.Contains(retryable, code) {
@@ -52,6 +53,28 @@ func (d *document) checkRoute(config Config, n *node, wrong *problems) {
 	d.checkCaller(config, place, wrong)
 	d.checkCalls(config, place, wrong)
 	d.checkServiceConfig(config, n, wrong)
+}
+
+// checkServerFields checks the fields that only some servers have.
+func (d *document) checkServerFields(config Config, place func(...string) position, wrong *problems) {
+	server := config.Server
+	for field, set := range map[string]bool{"heap": server.Heap > 0, "direct_memory": server.Direct > 0} {
+		if set && server.Language != "java" {
+			wrong.add(place("server", field), "server.%s is of a JVM, and the servers are in %s: remove it, or set server.language to java", field, server.Language)
+		}
+	}
+	if server.Heap > 0 && server.Memory > 0 && server.Heap > server.Memory {
+		wrong.add(place("server", "heap"), "server.heap is more than server.memory: decrease it")
+	}
+	for field, set := range map[string]bool{"api": server.API != "", "next_api": server.NextAPI != ""} {
+		if set && (server.Language != "go" || server.Model == "tcp" || !config.Workload.Increase) {
+			wrong.add(place("server", field), "server.%s needs gRPC or REST servers in go and the workload increase", field)
+		}
+	}
+	rolls := func(event *node) bool { return event.get("roll") != nil }
+	if events := d.root.get("events"); server.NextAPI != "" && (events == nil || !slices.ContainsFunc(events.values, rolls)) {
+		wrong.add(place("server", "next_api"), "server.next_api needs the event roll, which starts these backends: add {at: 2s, roll: true} to events")
+	}
 }
 
 // checkCallerShares checks that every caller process gets a share of the load.

@@ -8,7 +8,7 @@ func (d *document) checkOwnClient(config Config, n *node, wrong *problems) {
 	if len(config.Caller.Command) == 0 {
 		wrong.add(who.get("command").at, "caller.command is empty: set the program and its arguments")
 	}
-	for _, field := range []string{"retry", "hedge", "compress", "stream", "service_config", "keepalive", "style", "streams", "ahead", "jwt", "signing", "metadata"} {
+	for _, field := range []string{"retry", "hedge", "compress", "http2", "stream", "service_config", "keepalive", "style", "streams", "ahead", "jwt", "signing", "metadata"} {
 		if at := who.get(field); at != nil {
 			wrong.add(at.at, "caller.%s is of rpclab's callers, and caller.command makes its calls itself: remove it", field)
 		}

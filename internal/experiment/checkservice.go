@@ -16,6 +16,7 @@ var dnsLabel = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 // ofOwnServers are the fields that only rpclab's own servers have, or that say how their methods are called.
 var ofOwnServers = []string{
 	"workload", "gateway", "server.language", "server.model", "server.workers", "server.max_age", "server.age_grace", "server.security",
+	"server.heap", "server.direct_memory", "server.api", "server.next_api",
 	"caller.style", "caller.streams", "caller.ahead", "caller.jwt", "caller.signing", "caller.metadata",
 }
 

@@ -66,6 +66,10 @@ type Server struct {
 	AgeGrace time.Duration `yaml:"age_grace" doc:"time that the calls of such a connection have to finish (MAX_CONNECTION_AGE_GRACE; default: no limit)" max:"1h"`
 	CPUs     float64       `yaml:"cpus" doc:"CPU limit of a backend (default: none)" min:"0.01" max:"256"`
 	Memory   Bytes         `yaml:"memory" doc:"memory limit of a backend, such as 1.5Gi (default: none)" min:"8Mi" max:"1Ti"`
+	Heap     Bytes         `yaml:"heap" doc:"largest heap of a JVM, such as 384Mi (default: 60 % of its memory)" min:"8Mi" max:"1Ti"`
+	Direct   Bytes         `yaml:"direct_memory" doc:"largest direct memory of a JVM, which Netty uses for buffers (default: as large as the heap)" min:"1Mi" max:"1Ti"`
+	API      string        `yaml:"api" doc:"version of Chain, which callers know as v1: v1 (default); v2, another package or path in place of v1; both; changed, the same names with another field" enum:"v1,v2,both,changed"`
+	NextAPI  string        `yaml:"next_api" doc:"version of Chain on the backends that the event roll starts (default: that of api)" enum:"v1,v2,both,changed"`
 	Security string        `yaml:"security" doc:"encryption of connections to CalculatorService: none (default); tls: the server presents a certificate; mtls: the client does too" enum:"none,tls,mtls"`
 	Zones    int           `yaml:"zones" doc:"number of zones, to which rpclab assigns backends in turn; callers are in the first zone (default: 1)" min:"1" max:"10"`
 }
@@ -87,6 +91,7 @@ type Caller struct {
 	Keepalive     *Keepalive        `yaml:"keepalive" doc:"PINGs with which the client finds out that a connection is dead (gRFC A8)"`
 	Hedge         *Hedge            `yaml:"hedge" doc:"hedging: send a slow call again while the first attempt is in flight (gRFC A6)"`
 	Limits        *CallerLimits     `yaml:"limits" doc:"limits of each caller's process, such as those of a pod"`
+	HTTP2         bool              `yaml:"http2" doc:"make HTTP requests over HTTP/2, in clear text unless the service has tls (default: HTTP/1.1)"`
 	Compress      bool              `yaml:"compress" doc:"compress requests and responses with gzip"`
 	Stream        *Stream           `yaml:"stream" doc:"send calls as messages on long-lived streams instead of unary calls"`
 	Style         string            `yaml:"style" doc:"style of calculations: bidi uses bidirectional streams; unary-stream uses unary calls whose results arrive on a stream" enum:"bidi,unary-stream"`

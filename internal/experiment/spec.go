@@ -75,6 +75,7 @@ type Published struct {
 	Cell      map[string]any `yaml:"cell" doc:"cell of the sweep: field paths and values"`
 	ElapsedMS float64        `yaml:"elapsed_ms" doc:"milliseconds from the start of the load to the last response"`
 	Rate      float64        `yaml:"rate" doc:"calls per second"`
+	Mean      float64        `yaml:"mean_ms" doc:"mean latency in milliseconds"`
 	P95       float64        `yaml:"p95_ms" doc:"95th percentile of the latency in milliseconds"`
 	RSS       float64        `yaml:"rss_mb" doc:"memory of one server in megabytes"`
 	Note      string         `yaml:"note" doc:"remark of the study about this figure"`

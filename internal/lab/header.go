@@ -27,7 +27,7 @@ func header(plan experiment.Plan, trials []trial, o Options) result.Document {
 	}
 	for _, p := range plan.Published {
 		d.Published = append(d.Published, result.Published{
-			Arm: p.Arm, Cell: p.Cell, ElapsedMS: p.ElapsedMS, Rate: p.Rate, P95: p.P95, RSS: p.RSS, Note: p.Note,
+			Arm: p.Arm, Cell: p.Cell, ElapsedMS: p.ElapsedMS, Rate: p.Rate, Mean: p.Mean, P95: p.P95, RSS: p.RSS, Note: p.Note,
 		})
 	}
 	for _, cell := range plan.Cells {

@@ -181,7 +181,7 @@ func requestedWorkers(c experiment.Config) int {
 
 func serverSpec(t trial, model language.Model) cluster.Spec {
 	server := t.Config.Server
-	return cluster.Spec{
+	spec := cluster.Spec{
 		Name:       "greeter",
 		Protocol:   model.Protocol(),
 		Args:       serverArgs(t.Config, t.policy, t.security),
@@ -191,9 +191,16 @@ func serverSpec(t trial, model language.Model) cluster.Spec {
 		CPUs:       server.CPUs,
 		Memory:     uint64(server.Memory),
 		RuntimeEnv: t.language.LimitEnv(server.CPUs, uint64(server.Memory)),
+		Env:        language.JVMEnv(uint64(server.Heap), uint64(server.Direct)),
 		Mesh:       t.route.Mesh,
 		NodePort:   t.route.NodePort,
 	}
+	if server.NextAPI != "" {
+		next := t.Config
+		next.Server.API = server.NextAPI
+		spec.NextArgs = serverArgs(next, t.policy, t.security)
+	}
+	return spec
 }
 
 // serverArgs returns the arguments of the server program. It omits defaults, since not every
@@ -208,6 +215,9 @@ func serverArgs(c experiment.Config, policy string, required security.Policy) []
 	}
 	if c.Server.MaxAge > 0 {
 		args = append(args, "--max-age", c.Server.MaxAge.String(), "--age-grace", c.Server.AgeGrace.String())
+	}
+	if c.Server.API != "" {
+		args = append(args, "--api", c.Server.API)
 	}
 	if required.Required() {
 		args = append(args, "--secured")
@@ -276,6 +286,7 @@ func callerJob(c experiment.Config, model language.Model) caller.Job {
 		Timeout:  who.Timeout,
 		Late:     who.Late,
 		Compress: who.Compress,
+		HTTP2:    who.HTTP2,
 		Workload: workloadSpec(c),
 		REST:     model.REST && c.Gateway == nil,
 	}

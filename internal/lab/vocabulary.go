@@ -30,7 +30,7 @@ type library struct {
 var libraries = []library{
 	{"grpc-go", grpcgo.Caller{}, false, []string{language.GRPC}, []string{"stream", "renew", "compress", "per-user", "calculate", "ahead", "service", "flow", "headers", "service_config", "keepalive"}},
 	{"wire", wire.Caller{}, true, []string{language.GRPC, language.REST}, []string{"per-user", "calculate", "service", "flow"}},
-	{"http", nethttp.Caller{}, false, []string{language.REST}, []string{"per-user", "service", "flow", "headers"}},
+	{"http", nethttp.Caller{}, false, []string{language.REST}, []string{"per-user", "service", "flow", "headers", "http2"}},
 	{"tcp", tcp.Caller{}, false, []string{language.TCP}, nil},
 	{"python-grpc-sync", python("grpc-sync", false), true, []string{language.GRPC}, []string{"stream", "pipeline", "compress", "service_config", "keepalive"}},
 	{"python-grpc-aio", python("grpc-aio", false), true, []string{language.GRPC}, []string{"compress", "service_config", "keepalive"}},
@@ -84,6 +84,9 @@ func Vocabulary() experiment.Vocabulary {
 		for _, m := range l.Models {
 			v.Models[l.Name] = append(v.Models[l.Name], m.Name)
 			v.Protocols[l.Name+"/"+m.Name] = []string{m.Protocol()}
+			if m.HTTP2 {
+				v.Features[l.Name+"/"+m.Name] = []string{"http2"}
+			}
 		}
 	}
 	for _, rt := range route.All() {

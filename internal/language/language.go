@@ -14,7 +14,9 @@ import (
 type Model struct {
 	Name string // flask
 	REST bool   // it serves REST
-	TCP  bool   // it serves messages over plain TCP; neither: gRPC
+	// HTTP2 means that it serves REST over HTTP/2 in clear text, too.
+	HTTP2 bool
+	TCP   bool // it serves messages over plain TCP; neither: gRPC
 	// Threads is how many calls one server handles at once by default (--workers sets it), while
 	// others queue; 0: unlimited.
 	Threads int
@@ -53,13 +55,13 @@ type need struct{ program, remedy string }
 const Go = "go"
 
 var languages = []Language{
-	{Name: Go, Models: []Model{{Name: "grpc"}, {Name: "rest", REST: true}, {Name: "tcp", TCP: true}}, limits: goLimits},
+	{Name: Go, Models: []Model{{Name: "grpc"}, {Name: "rest", REST: true, HTTP2: true}, {Name: "tcp", TCP: true}}, limits: goLimits},
 	{
 		Name: "python", Models: []Model{{Name: "grpc-sync", Threads: 1}, {Name: "grpc-aio"}, {Name: "flask", REST: true, Threads: 1}, {Name: "starlette", REST: true}},
 		needs: []need{{"python3", "install Python 3.11 or newer, with venv (Debian: apt-get install python3-venv)"}},
 	},
 	{
-		Name: "rust", Models: []Model{{Name: "grpc"}, {Name: "grpc-single"}, {Name: "axum", REST: true}},
+		Name: "rust", Models: []Model{{Name: "grpc"}, {Name: "grpc-single"}, {Name: "axum", REST: true, HTTP2: true}},
 		limits: rustLimits,
 		needs:  []need{{"cargo", "install Rust 1.88 or newer, https://rustup.rs"}},
 	},

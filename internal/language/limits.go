@@ -39,3 +39,19 @@ func javaLimits(cpus int, memory uint64) []string {
 	}
 	return []string{"JAVA_TOOL_OPTIONS=" + strings.Join(flags, " ")}
 }
+
+// JVMEnv is the environment, NAME=value, that bounds the heap and the direct memory of a JVM, in bytes (0: the JVM's
+// default). It takes precedence over the share of the memory in the command line of Java's servers.
+func JVMEnv(heap, direct uint64) []string {
+	var flags []string
+	if heap > 0 {
+		flags = append(flags, fmt.Sprintf("-Xmx%d", heap))
+	}
+	if direct > 0 {
+		flags = append(flags, fmt.Sprintf("-XX:MaxDirectMemorySize=%d", direct))
+	}
+	if len(flags) == 0 {
+		return nil
+	}
+	return []string{"JDK_JAVA_OPTIONS=" + strings.Join(flags, " ")}
+}

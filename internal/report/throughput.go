@@ -12,7 +12,7 @@ import (
 func throughput(p *page, d result.Document) {
 	said := slices.ContainsFunc(d.Arms, func(a result.Arm) bool {
 		figure, ok := publishedFor(d, a)
-		return a.Bound != nil || ok && figure.Rate+figure.P95+figure.RSS > 0
+		return a.Bound != nil || ok && figure.Rate+figure.Mean+figure.P95+figure.RSS > 0
 	})
 	if !said {
 		return
@@ -30,10 +30,11 @@ func throughput(p *page, d result.Document) {
 			t.rows, figures = append(t.rows, row), figures || printed
 		}
 		p.grid(t)
+		p.grid(spread(d, in.All))
 	}
 	text := "answered/s: calls answered without error. bound: the most calls/s that users and threads allow, min(users ÷ (service + think), threads ÷ service); service is the " +
 		"wait that the workload asks for, and users and threads are means over the load, ramp included. reached: the share of the bound; limited by: the lower of the two. " +
-		"quota: the share of server.cpus that the servers used; near 100 % it is the limit."
+		"quota: the share of server.cpus that the servers used; near 100 % it is the limit. The second table has the calls that were due, and their latency."
 	if figures {
 		text += " published: of " + source(d) + "."
 	}
@@ -56,6 +57,26 @@ func throughputRow(d result.Document, a result.Arm) (row []string, printed bool)
 		}
 	}
 	return row, printed
+}
+
+// spread is the number of calls of each arm, and the latencies that studies print.
+func spread(d result.Document, arms []result.Arm) table {
+	t := table{columns: []column{{"arm", false}, {"calls", true}, {"min ms", true}, {"mean ms", true}, {"published ms", true}, {"p50 ms", true}, {"p90 ms", true}, {"max ms", true}}}
+	for _, a := range arms {
+		row := []string{armName(a), count(a.Calls + a.Dropped), none, none, "", none, none, none}
+		if !a.Latency.Empty() {
+			for i, name := range []string{2: "min", 3: "mean", 5: "p50", 6: "p90", 7: "max"} {
+				if name != "" {
+					row[i] = bounded(a.Latency.Figure(name), ms)
+				}
+			}
+		}
+		if figure, _ := publishedFor(d, a); figure.Mean > 0 {
+			row[4] = ms(figure.Mean)
+		}
+		t.rows = append(t.rows, row)
+	}
+	return t
 }
 
 // quota is the share of server.cpus that an arm's servers used; "": it is not set.

@@ -34,6 +34,25 @@ func terminal(t *testing.T, d result.Document) string {
 	return strings.Join(strings.Fields(text.String()), " ")
 }
 
+// The tables of the studies of the ladder and of streams have these columns.
+func TestCountsAndLatenciesOfTheStudiesAreInMarkdown(t *testing.T) {
+	d := ladderOf("load.closed.users=1000")
+	d.Published[0].Mean = 351.2
+	d.Arms[0].Latency.Min, d.Arms[0].Latency.Mean, d.Arms[0].Latency.P90 = 201, 352, 470
+	var text strings.Builder
+	if err := Markdown(&text, d, Options{Full: true}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"| arm | calls | min ms | mean ms | published ms | p50 ms | p90 ms | max ms |",
+		`| blocking\* | 9,000 | 201.0 | 352.0 | 351.2 | 800.0 | 470.0 | 900.0 |`,
+	} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("the report does not contain %q:\n%s", want, &text)
+		}
+	}
+}
+
 // --set may select one cell of the sweep.
 func TestARateIsShownWithItsBoundAndPublishedFigures(t *testing.T) {
 	text := terminal(t, ladderOf("load.closed.users=1000"))

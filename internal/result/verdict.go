@@ -70,6 +70,7 @@ type Published struct {
 	Cell      Cell    `json:"cell"`
 	ElapsedMS float64 `json:"elapsed_ms,omitempty"`
 	Rate      float64 `json:"rate,omitempty"` // calls/s
+	Mean      float64 `json:"mean_ms,omitempty"`
 	P95       float64 `json:"p95_ms,omitempty"`
 	RSS       float64 `json:"rss_mb,omitempty"` // of a server
 	Note      string  `json:"note,omitempty"`   // "crash", "all on one pod"

@@ -41,7 +41,7 @@ func (s *Server) rest() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("POST /greet", post(s, greeter{id: s.ID, delay: s.Delay}.SayHello))
 	mux.Handle("POST /fibonacci", post(s, fibonacci{id: s.ID}.Compute))
-	mux.Handle("POST /increase", post(s, chain{}.Increase))
+	s.handleChain(mux)
 	if s.Published {
 		s.handlePublished(mux)
 	} else {

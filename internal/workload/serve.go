@@ -43,7 +43,9 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	rpclabv1.RegisterFibonacciServer(server, fibonacci{id: s.ID})
 	count := &counter{id: s.ID}
 	rpclabv1.RegisterCounterServer(server, count)
-	rpclabv1.RegisterChainServer(server, chain{})
+	if err := s.registerChain(server); err != nil {
+		return errors.Join(err, listener.Close())
+	}
 	rpclabv1.RegisterCalculatorServiceServer(server, &calculator{guard: guard, stopping: stopping, begin: s.beginCall})
 	if s.Published {
 		s.registerPublished(server, count, &calculator{guard: guard, stopping: stopping, begin: s.beginCall, published: true})

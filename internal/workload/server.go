@@ -41,6 +41,7 @@ type Server struct {
 	Metrics          net.Listener // serves metrics to Prometheus; nil: no metrics
 	ReportLoad       bool         // by ORCA, in every response
 	Published        bool         // serves the published studies' own packages, paths and messages too
+	API              string       // one of [APIs], the version of Chain; empty: V1
 	Token            string       // that every call, request and scrape needs, except health checks; empty: none
 	// Security yields the calculator's policy and keys, once; nil: none.
 	Security <-chan security.Config

@@ -26,6 +26,7 @@ func chain(t *testing.T, d result.Document, wrong func(format string, args ...an
 	for _, order := range [][]string{
 		{"function", "tcp", "wire-go", "python-rust", "python-python", "rest-new"},
 		{"tcp", "grpc-go", "python-rust"},
+		{"tcp", "rest-go-http2", "rest-session"},
 		{"rest-go", "rest-session", "rest-new"},
 		{"stream-ping-pong", "python-python"},
 	} {

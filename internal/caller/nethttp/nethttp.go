@@ -15,7 +15,7 @@ import (
 
 // Caller opens HTTP clients. Shared channels are kept-alive connections. With a channel per call,
 // every request opens its own connection. With a channel per user, each user has its own client,
-// which keeps its connection.
+// which keeps its connection. Over HTTP/2, requests in flight share the connection of a client.
 type Caller struct{}
 
 // Open prepares a client. The target is one address: passthrough:///host:port.
@@ -26,6 +26,11 @@ func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error)
 	opened := gatewaySession{job: job, url: "http://" + strings.TrimPrefix(target.URI, "passthrough:///"), users: &userClients{}}
 	opened.client = &http.Transport{ // ignores proxies named by the environment
 		DisableKeepAlives: job.Channels.Mode == caller.PerCall, MaxIdleConnsPerHost: 10_000, IdleConnTimeout: time.Minute,
+	}
+	if job.HTTP2 {
+		opened.client.Protocols = new(http.Protocols)
+		opened.client.Protocols.SetHTTP2(true)
+		opened.client.Protocols.SetUnencryptedHTTP2(true)
 	}
 	if target.Dial != nil {
 		opened.client.DialContext = func(ctx context.Context, _, addr string) (net.Conn, error) { return target.Dial(ctx, addr) }

@@ -25,6 +25,45 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var fibonacci = workload.Spec{Fibonacci: &workload.Fibonacci{From: 800, To: 900}}
 
+func TestRequestsOverHTTP2ShareAConnection(t *testing.T) {
+	var versions, opened atomic.Int32
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		versions.Add(int32(r.ProtoMajor))
+		fmt.Fprint(w, `{"number":1}`)
+	}))
+	server.Config.Protocols = new(http.Protocols)
+	server.Config.Protocols.SetHTTP1(true)
+	server.Config.Protocols.SetUnencryptedHTTP2(true)
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	server.Start()
+	defer server.Close()
+	for _, test := range []struct {
+		http2                 bool
+		versions, connections int32
+	}{{false, 20, 1}, {true, 40, 1}} {
+		versions.Store(0)
+		opened.Store(0)
+		session, err := nethttp.Caller{}.Open(caller.Job{
+			Timeout: time.Minute, Workload: workload.Spec{Increase: &workload.Increase{}}, REST: true, HTTP2: test.http2,
+		}, caller.Target{URI: "passthrough:///" + strings.TrimPrefix(server.URL, "http://")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		callertest.Load(t, session, pace.Closed{Users: 1, Calls: 20})
+		if err := session.Close(); err != nil {
+			t.Error(err)
+		}
+		if versions.Load() != test.versions || opened.Load() != test.connections {
+			t.Errorf("HTTP/2 %t: the versions of 20 requests add up to %d over %d connections, want %d over %d",
+				test.http2, versions.Load(), opened.Load(), test.versions, test.connections)
+		}
+	}
+}
+
 // load makes 100 requests of 10 calls each, 4 at a time, and counts the connections.
 func load(t *testing.T, channels string, spec workload.Spec, gateway http.HandlerFunc) (measured measure.Measurement, connections int32) {
 	t.Helper()

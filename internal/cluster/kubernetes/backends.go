@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -76,6 +77,10 @@ func ownServer(scope objectScope, spec cluster.Spec) corev1.PodSpec {
 		spec.Args, []string{"--drain", spec.Drain.String()})
 	main := container(mainContainer, scope.image, agentArgs(mainPort, program...))
 	main.Resources = resources(spec.CPUs, spec.Memory)
+	for _, text := range spec.Env {
+		name, value, _ := strings.Cut(text, "=")
+		main.Env = append(main.Env, corev1.EnvVar{Name: name, Value: value})
+	}
 	main.Ports = []corev1.ContainerPort{{Name: "grpc", ContainerPort: servicePort, Protocol: corev1.ProtocolTCP}}
 	// A second is the shortest period that Kubernetes allows.
 	main.ReadinessProbe = &corev1.Probe{

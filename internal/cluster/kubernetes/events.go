@@ -58,7 +58,11 @@ func (d *deployment) Rollout(ctx context.Context, next *cluster.Program) ([]stri
 	old := d.active()
 	_ = inParallel(old, func(backend *replica) error { backend.sample(); return nil })
 	var changed map[string]any
-	if next != nil {
+	switch {
+	case next == nil && d.spec.NextArgs != nil:
+		d.spec.Args = d.spec.NextArgs
+		changed = map[string]any{"containers": ownServer(d.run.objectScope, d.spec).Containers}
+	case next != nil:
 		spec := d.spec
 		spec.Program = next
 		pod, err := programPod(spec)

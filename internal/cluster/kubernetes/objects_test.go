@@ -40,6 +40,7 @@ func document(t *testing.T, objects ...object) string {
 func TestObjectsOfARun(t *testing.T) {
 	spec := cluster.Spec{
 		Name: "greeter", Args: []string{"--delay", "5ms"}, Replicas: 3, Drain: 2 * time.Second, CPUs: 1, Memory: 3 << 29,
+		Env: []string{"JDK_JAVA_OPTIONS=-Xmx67108864"},
 	}
 	callers := cluster.CallerSpec{Name: "caller", Count: 2, Args: []string{"caller"}, Sidecar: []string{"infrastructure"}, Watches: true}
 	testkit.Golden(t, "shared-objects.yaml", document(t, sharedObjects(testScope, "token")...))

@@ -142,6 +142,9 @@ func (d *deployment) Rollout(_ context.Context, next *cluster.Program) ([]string
 		return nil, fmt.Errorf("roll out %s: %w", d.spec.Name, err)
 	}
 	d.spec.Program = program
+	if d.spec.NextArgs != nil {
+		d.spec.Args = d.spec.NextArgs
+	}
 	d.rolling = true
 	old := d.active()
 	hit := identities(old)

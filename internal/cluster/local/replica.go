@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -55,7 +56,7 @@ type replica struct {
 func startServer(id string, addr netip.AddrPort, command []string, limits limits, spec cluster.Spec, probeSource netip.Addr) (*replica, error) {
 	args := append(command[:len(command):len(command)], "--id", id, "--listen", addr.String(), "--supervised")
 	counts := control.NewCallCounts()
-	p, err := process.Start(process.Spec{Args: limits.command(args), Env: limits.env, Processors: limits.processors, Stdout: counts})
+	p, err := process.Start(process.Spec{Args: limits.command(args), Env: slices.Concat(limits.env, spec.Env), Processors: limits.processors, Stdout: counts})
 	if err != nil {
 		return nil, err
 	}

@@ -126,6 +126,7 @@ func studyFigures(figure result.Published, arm result.Arm) (all []StudyFigure) {
 	for _, b := range []StudyFigure{
 		{Metric: "elapsed, ms", Published: Num(figure.ElapsedMS), Measured: Num(arm.ElapsedMS)},
 		{Metric: "calls/s", Published: Num(figure.Rate), Measured: Num(arm.Rate)},
+		{Metric: "mean, ms", Published: Num(figure.Mean), Measured: Num(arm.Latency.Mean), Bound: arm.Latency.Figure("mean").Lower},
 		{Metric: "p95, ms", Published: Num(figure.P95), Measured: Num(arm.Latency.P95), Bound: arm.Latency.Figure("p95").Lower},
 		{Metric: "server memory, MB", Published: Num(figure.RSS), Measured: Num(float64(arm.Resources.Server.RSS) / 1e6)},
 	} {
