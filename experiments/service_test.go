@@ -24,7 +24,7 @@ func TestBuiltInExperimentsOnAService(t *testing.T) {
 		"long-streams": {arms: "unary,streams,renewed"},
 		"security":     {want: "--service orders.yaml: some arms of security differ in what only rpclab's own servers have (arm unary-tls sets server.security, arm unary-mtls sets server.security, arm unary-jwt-once sets caller.jwt, and 3 more): add --arms unary-bare,unary-bare-again"},
 		"ladder":       {want: "--service orders.yaml: experiment ladder compares what only rpclab's own servers have (arm rest-blocking sets server.model, arm rest-virtual sets server.model, arm rest-webflux sets server.model, and 12 more): it cannot run on a service"},
-		"contracts":    {want: "--service orders.yaml: some arms of contracts differ in what only rpclab's own servers have (arm side-by-side sets server.next_api, arm removed sets server.next_api, arm renumbered sets server.next_api, and 4 more): add --arms same"},
+		"contracts":    {want: "--service orders.yaml: experiment contracts compares what only rpclab's own servers have (arm side-by-side sets server.next_api, arm removed sets server.next_api, arm renumbered sets server.next_api, and 4 more): it cannot run on a service"},
 		"budget":       {},
 		"streams":      {want: "--service orders.yaml: experiment streams compares what only rpclab's own servers have (arm bidi-published sets caller.style, arm unary-1-published sets caller.style, arm unary-3-published sets caller.style, and 22 more): it cannot run on a service"},
 	} {

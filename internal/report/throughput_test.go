@@ -40,7 +40,7 @@ func TestCountsAndLatenciesOfTheStudiesAreInMarkdown(t *testing.T) {
 	d.Published[0].Mean = 351.2
 	d.Arms[0].Latency.Min, d.Arms[0].Latency.Mean, d.Arms[0].Latency.P90 = 201, 352, 470
 	var text strings.Builder
-	if err := Markdown(&text, d, Options{Full: true}); err != nil {
+	if err := Markdown(&text, d); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
