@@ -213,11 +213,8 @@ func (f *runFlags) openService() error {
 		}
 		return nil
 	}
-	switch {
-	case f.Call != "" && len(f.Mix) > 0:
-		return errors.New("--call names one call and --mix several: use one of them")
-	case len(f.Flow) > 0 && (f.Call != "" || len(f.Mix) > 0):
-		return errors.New("--flow makes its calls in their order, without --call and --mix: use one of them")
+	if err := f.CheckCalls(); err != nil {
+		return err
 	}
 	text, err := os.ReadFile(f.service)
 	if err != nil {

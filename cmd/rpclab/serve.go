@@ -23,6 +23,7 @@ type serveFlags struct {
 	files    []string
 	services []string // files
 	live     pageFlags
+	keeping  storeFlags
 }
 
 func serveCommand() *cobra.Command {
@@ -34,8 +35,8 @@ func serveCommand() *cobra.Command {
 metric over the runs of an experiment. The page also starts, follows and stops
 built-in experiments and loads on this machine, one at a time. They measure
 rpclab's own servers, the services of --service, or a gRPC server at an address
-on this machine that you type in. /api/v1/openapi.json describes the API of the
-page.
+on this machine that you type in. A load calls one method, or several by weight
+or in order. /api/v1/openapi.json describes the API of the page.
 
 By default only this machine can reach the page. With --listen on another
 address, clients need the token: log in on the page, or send the header
@@ -46,6 +47,7 @@ Ctrl-C stops the server. It stops a run in progress and stores its measurements.
 		Example: `  rpclab serve
   rpclab serve --service orders.yaml
   rpclab serve --experiment ./mine.yaml --metrics 127.0.0.1:9464
+  rpclab serve --store-limit 2Gi
   RPCLAB_TOKEN=$(openssl rand -hex 16) rpclab serve --listen 0.0.0.0:8421`,
 		Args: noArgs,
 		RunE: withStore(result.OpenStore, func(c *cobra.Command, store *result.Store, _ []string) error { return f.serve(c, store) }),
@@ -56,6 +58,7 @@ Ctrl-C stops the server. It stops a run in progress and stores its measurements.
 	flags.StringArrayVar(&f.files, "experiment", nil, "also offer the experiment in `file` on the page (repeatable)")
 	flags.StringArrayVar(&f.services, "service", nil, "offer to measure the service in `file` (repeatable)")
 	f.live.registerMetrics(flags)
+	f.keeping.registerLimit(flags)
 	return command
 }
 
@@ -86,7 +89,7 @@ func (f serveFlags) serve(c *cobra.Command, store *result.Store) (err error) {
 			d, err := conductLocal(ctx, out, run.Plan, lab.Options{ID: run.ID, Kind: "local", Store: store, Command: run.Command, Progress: watch}, machineFlags{noWait: true})
 			interrupted = interrupted || c.Context().Err() != nil
 			fmt.Fprintf(out, "rpclab: run %s %s\n", run.ID, outcome(d, err))
-			return d, err
+			return d, errors.Join(err, f.keeping.apply(out, store))
 		},
 	})
 	if err != nil {

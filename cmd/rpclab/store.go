@@ -78,6 +78,10 @@ type storeFlags struct {
 
 func (k *storeFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&k.noStore, "no-store", false, "do not store the result in the user's data directory")
+	k.registerLimit(flags)
+}
+
+func (k *storeFlags) registerLimit(flags *pflag.FlagSet) {
 	flags.Var(&k.limit, "store-limit", "maximum `size` of all stored runs, such as 500Mi: after this run, rpclab removes the oldest runs until the rest fit (default: keep all)")
 }
 

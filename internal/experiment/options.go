@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -33,6 +34,17 @@ type Options struct {
 	// Scale multiplies the load of the published study, which the scale block of the document
 	// defines; 0: the load in the document.
 	Scale float64
+}
+
+// CheckCalls returns an error if the options choose the calls of the service in more than one way.
+func (o Options) CheckCalls() error {
+	switch {
+	case o.Call != "" && len(o.Mix) > 0:
+		return errors.New("--call makes one call and --mix several: use one of them")
+	case len(o.Flow) > 0 && (o.Call != "" || len(o.Mix) > 0):
+		return errors.New("--flow makes its calls in their order, without --call and --mix: use one of them")
+	}
+	return nil
 }
 
 // Command is the command line, for a POSIX shell, that runs the experiment (a name or a file)

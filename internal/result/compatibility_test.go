@@ -55,7 +55,7 @@ func testUpgrade(t *testing.T, downgrade string) {
 		if d, complete, err := s.Get(ctx, "b-partial"); err != nil || !complete || !d.Partial {
 			t.Errorf("Get(b-partial): partial %v, complete %v, error %v; want true, true, nil", d.Partial, complete, err)
 		}
-		if points, err := s.Trend(ctx, "channels", "p99"); err != nil || len(points) != 2 || points[0].Run != "a-done" || !points[1].Partial {
+		if points, err := s.Trend(ctx, TrendRuns{Experiment: "channels", Most: -1}, "p99"); err != nil || len(points) != 2 || points[0].Run != "a-done" || !points[1].Partial {
 			t.Errorf("Trend returned %+v, %v; want the two finished runs", points, err)
 		}
 		must(t, s.Close())

@@ -105,7 +105,7 @@ func TestAStoreOfVersion4IsRead(t *testing.T) {
 	if err != nil || complete || len(d.Arms) != 3 || len(d.Arms[2].Trials) != 4 {
 		t.Errorf("the interrupted run has %d arms, complete: %v, %v", len(d.Arms), complete, err)
 	}
-	points, err := s.Trend(t.Context(), "kept", "p99")
+	points, err := s.Trend(t.Context(), TrendRuns{Experiment: "kept", Most: -1}, "p99")
 	if err != nil || len(points) != 3 {
 		t.Errorf("the trend has %d points, want one for each arm of the finished run: %v", len(points), err)
 	}

@@ -4,7 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -31,15 +34,53 @@ const (
 	Interrupted Status = "interrupted" // its process died; its trials are stored
 )
 
-// listRuns reads only the index, no headers or documents.
+// RunFilter selects stored runs.
+type RunFilter struct {
+	// Words must all occur in the ID, the experiment, the status or the arms of a run, or be quick. Case does not count.
+	Words  []string
+	Limit  int // negative: all
+	Offset int
+}
+
+// listRuns reads only the index, no headers or documents. Its parameters are the IDs of the runs in progress as
+// JSON, limit and offset, and the words from the fourth on.
 const listRuns = `
 SELECT r.id, r.started, r.partial IS NOT NULL, coalesce(r.partial, 0), r.quick, r.experiment, r.planned,
 	(SELECT count(*) FROM trials t WHERE t.run = r.id), r.arms
-FROM runs r ORDER BY r.started DESC, r.id DESC`
+FROM runs r WHERE %s ORDER BY r.started DESC, r.id DESC LIMIT ?2 OFFSET ?3`
+
+const countRuns = "SELECT count(*) FROM runs r WHERE %s"
+
+// searchText is the text of a run that a search reads.
+const searchText = `lower(r.id || ' ' || r.experiment || ' ' || r.arms || CASE r.quick WHEN 1 THEN ' quick ' ELSE ' ' END ||
+	CASE r.partial WHEN 0 THEN 'done' WHEN 1 THEN 'partial' ELSE iif(r.id IN (SELECT value FROM json_each(?1)), 'running', 'interrupted') END)`
 
 // List returns all runs, newest first.
 func (s *Store) List(ctx context.Context) ([]RunSummary, error) {
-	rows, err := s.db.QueryContext(ctx, listRuns)
+	return s.list(ctx, "true", []any{"[]", -1, 0})
+}
+
+// Find returns the runs that a filter selects, newest first, and how many there are without its limit and offset.
+func (s *Store) Find(ctx context.Context, f RunFilter) (found []RunSummary, total int, err error) {
+	where := "true"
+	running, err := json.Marshal(s.running())
+	if err != nil {
+		return nil, 0, err
+	}
+	args := []any{string(running), f.Limit, f.Offset}
+	for i, word := range f.Words {
+		where += fmt.Sprintf(" AND instr(%s, ?%d) > 0", searchText, i+4)
+		args = append(args, strings.ToLower(word))
+	}
+	if err := s.db.QueryRowContext(ctx, fmt.Sprintf(countRuns, where), args...).Scan(&total); err != nil {
+		return nil, 0, storeError(s.path, "count the runs", err)
+	}
+	found, err = s.list(ctx, where, args)
+	return found, total, err
+}
+
+func (s *Store) list(ctx context.Context, where string, args []any) ([]RunSummary, error) {
+	rows, err := s.db.QueryContext(ctx, fmt.Sprintf(listRuns, where), args...)
 	if err != nil {
 		return nil, storeError(s.path, "list the runs", err)
 	}
@@ -56,6 +97,67 @@ func (s *Store) List(ctx context.Context) ([]RunSummary, error) {
 		return nil, storeError(s.path, "list the runs", err)
 	}
 	return all, nil
+}
+
+// running returns the IDs of the runs in progress.
+func (s *Store) running() []string {
+	ids := []string{}
+	files, _ := filepath.Glob(s.lockFile("*")) // the pattern is valid
+	for _, file := range files {
+		if id := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)); s.inProgress(id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// LastRun is the newest finished run of an experiment.
+type LastRun struct {
+	Experiment string
+	Finished   int // number of finished runs
+	ID         string
+	Started    time.Time
+	Quick      bool
+	Partial    bool
+}
+
+// lastRuns takes the columns without an aggregate from the row of the maximum (sqlite.org/lang_select.html, 2.5).
+const lastRuns = `SELECT experiment, count(*), id, max(started), quick, partial FROM runs
+	WHERE partial IS NOT NULL GROUP BY experiment ORDER BY 4 DESC, 1 LIMIT ?`
+
+// LastRuns returns the newest finished run of each experiment, newest first. It reads no documents.
+func (s *Store) LastRuns(ctx context.Context, limit int) (all []LastRun, err error) {
+	rows, err := s.db.QueryContext(ctx, lastRuns, limit)
+	if err != nil {
+		return nil, storeError(s.path, "read the last runs", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var r LastRun
+		var started int64
+		if err := rows.Scan(&r.Experiment, &r.Finished, &r.ID, &started, &r.Quick, &r.Partial); err != nil {
+			return nil, storeError(s.path, "read the last runs", err)
+		}
+		r.Started = time.UnixMilli(started).UTC()
+		all = append(all, r)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, storeError(s.path, "read the last runs", err)
+	}
+	return all, nil
+}
+
+// Before returns the ID of the complete run of the same experiment before a run, quick if that is; empty: there is none.
+func (s *Store) Before(ctx context.Context, id string) (before string, err error) {
+	err = s.db.QueryRowContext(ctx, `SELECT b.id FROM runs r JOIN runs b ON b.experiment = r.experiment AND b.quick = r.quick
+		WHERE r.id = ? AND b.partial = 0 AND (b.started, b.id) < (r.started, r.id) ORDER BY b.started DESC, b.id DESC LIMIT 1`, id).Scan(&before)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	if err != nil {
+		return "", storeError(s.path, "find the run before "+id, err)
+	}
+	return before, nil
 }
 
 func (s *Store) row(rows *sql.Rows) (RunSummary, error) {

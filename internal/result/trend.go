@@ -21,15 +21,23 @@ type TrendPoint struct {
 	Partial bool      `json:"partial"`        // a run that ended early
 }
 
-// Trend returns a figure (see [Figures]) of every arm in all finished runs of an experiment, oldest
-// run first.
-func (s *Store) Trend(ctx context.Context, experiment, name string) ([]TrendPoint, error) {
+// TrendRuns selects the finished runs of a trend: the newest of an experiment.
+type TrendRuns struct {
+	Experiment string
+	Most       int  // negative: all
+	FullOnly   bool // without quick runs
+}
+
+// Trend returns a figure (see [Figures]) of every arm in finished runs of an experiment, oldest run first.
+func (s *Store) Trend(ctx context.Context, of TrendRuns, name string) ([]TrendPoint, error) {
 	if !slices.Contains(Figures(), name) {
 		return nil, fmt.Errorf("no figure %q%s", name, suggest.DidYouMean(name, Figures()))
 	}
-	rows, err := s.db.QueryContext(ctx, `SELECT r.id, r.started, r.quick, r.partial, f.arm, f.cell, f.`+name+`, coalesce(f.errors, 0)
-		FROM runs r JOIN figures f ON f.run = r.id
-		WHERE r.experiment = ? AND f.`+name+` IS NOT NULL ORDER BY r.started, r.id, f.seq`, experiment)
+	rows, err := s.db.QueryContext(ctx, `WITH newest AS (SELECT id, started, quick, partial FROM runs
+			WHERE experiment = ?1 AND partial IS NOT NULL AND NOT (?2 AND quick) ORDER BY started DESC, id DESC LIMIT ?3)
+		SELECT r.id, r.started, r.quick, r.partial, f.arm, f.cell, f.`+name+`, coalesce(f.errors, 0)
+		FROM newest r JOIN figures f ON f.run = r.id
+		WHERE f.`+name+` IS NOT NULL ORDER BY r.started, r.id, f.seq`, of.Experiment, of.FullOnly, of.Most)
 	if err != nil {
 		return nil, storeError(s.path, "read a trend", err)
 	}

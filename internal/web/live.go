@@ -90,7 +90,19 @@ type finishedTrial struct {
 	P99    *float64 `json:"p99"`
 	Failed uint64   `json:"failed"`         // calls that failed or were dropped
 	Lost   float64  `json:"lost,omitempty"` // share of the calls: percentiles above 1 - lost are lower bounds
-	Why    string   `json:"why,omitempty"`  // why it has no measurement
+	// ByName are the calls of a mix or a flow; empty: the trial made one call.
+	ByName []namedCalls `json:"calls_by_name,omitempty"`
+	Why    string       `json:"why,omitempty"` // why it has no measurement
+}
+
+// namedCalls are the calls of one name in a trial.
+type namedCalls struct {
+	Name   string   `json:"name"`
+	Calls  uint64   `json:"calls"` // due
+	Failed uint64   `json:"failed"`
+	P50    *float64 `json:"p50"`
+	P99    *float64 `json:"p99"`
+	Lost   float64  `json:"lost,omitempty"`
 }
 
 // live holds the state and notifies its followers.
@@ -214,6 +226,14 @@ func newFinishedTrial(p lab.Progress) finishedTrial {
 		Calls: p.Ended.Calls, Rate: p.Ended.Rate, Failed: p.Ended.Measures.Failed() + p.Ended.Dropped, Why: p.Ended.Failed}
 	if !p.Ended.Latency.Empty() {
 		e.P50, e.P99, e.Lost = &p.Ended.Latency.P50, &p.Ended.Latency.P99, p.Ended.Latency.Lost
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Ended.ByName)) {
+		c := p.Ended.ByName[name]
+		n := namedCalls{Name: name, Calls: c.Due, Failed: c.Due - c.Answered}
+		if !c.Latency.Empty() {
+			n.P50, n.P99, n.Lost = &c.Latency.P50, &c.Latency.P99, c.Latency.Lost
+		}
+		e.ByName = append(e.ByName, n)
 	}
 	return e
 }

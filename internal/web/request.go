@@ -6,6 +6,8 @@ import (
 	"io"
 	"mime"
 	"net/http"
+
+	"rpclab/internal/experiment"
 )
 
 // maxBody is the largest request, in bytes.
@@ -19,10 +21,14 @@ type startRequest struct {
 	Quick      bool     `json:"quick"`
 	Seed       *uint64  `json:"seed"` // nil: drawn
 	// Service is the name of an offered service, and ServiceText the text of a service file; both empty:
-	// rpclab's own servers. Call is the name of the service's call; empty: the first.
+	// rpclab's own servers.
 	Service     string `json:"service"`
 	ServiceText string `json:"service_text"`
-	Call        string `json:"call"`
+	// Call is the name of the service's call, Mix has several with their shares, and Flow several in their
+	// order; all empty: the first call.
+	Call string         `json:"call"`
+	Mix  experiment.Mix `json:"mix"`
+	Flow []string       `json:"flow"`
 	// Rate (calls/s) and DurationS (seconds) are those of the experiment load.
 	Rate      float64 `json:"rate"`
 	DurationS float64 `json:"duration_s"`

@@ -4,14 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"rpclab/internal/analysis"
-	"rpclab/internal/experiment"
-	"rpclab/internal/lab"
 	"rpclab/internal/result"
 )
 
@@ -39,25 +36,18 @@ func (s *Server) runs(r *http.Request) (any, error) {
 	if s.Store == nil {
 		return nil, errNoStore
 	}
-	limit, errLimit := intParam(r, "limit", 100, maxListed)
-	offset, errOffset := intParam(r, "offset", 0, 1<<30)
+	limit, errLimit := intParam(r, "limit", 100, 0, maxListed)
+	offset, errOffset := intParam(r, "offset", 0, 0, 1<<30)
 	if err := errors.Join(errLimit, errOffset); err != nil {
 		return nil, problem{http.StatusBadRequest, err.Error()}
 	}
-	rows, err := s.Store.List(r.Context())
+	rows, total, err := s.Store.Find(r.Context(), result.RunFilter{Words: strings.Fields(r.URL.Query().Get("search")), Limit: limit, Offset: offset})
 	if err != nil {
 		return nil, err
 	}
-	words := strings.Fields(strings.ToLower(r.URL.Query().Get("search")))
 	found := []runSummary{}
-	total := 0
 	for _, row := range rows {
-		if !matches(row, words) {
-			continue
-		}
-		if total++; total > offset && len(found) < limit {
-			found = append(found, runSummary{row.ID, row.Experiment, row.Started, row.Status, row.Trials, row.Planned, row.Quick, row.Arms})
-		}
+		found = append(found, runSummary{row.ID, row.Experiment, row.Started, row.Status, row.Trials, row.Planned, row.Quick, row.Arms})
 	}
 	return struct {
 		Runs  []runSummary `json:"runs"`
@@ -65,23 +55,15 @@ func (s *Server) runs(r *http.Request) (any, error) {
 	}{found, total}, nil
 }
 
-func matches(row result.RunSummary, words []string) bool {
-	text := strings.ToLower(strings.Join(append([]string{row.ID, row.Experiment, string(row.Status)}, row.Arms...), " "))
-	if row.Quick {
-		text += " quick"
-	}
-	return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) })
-}
-
-// intParam reads a number from 0 to most from the query.
-func intParam(r *http.Request, name string, otherwise, most int) (int, error) {
+// intParam reads a number from least to most from the query.
+func intParam(r *http.Request, name string, otherwise, least, most int) (int, error) {
 	text := r.URL.Query().Get(name)
 	if text == "" {
 		return otherwise, nil
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 || n > most {
-		return 0, fmt.Errorf("%s=%s: use a whole number from 0 to %d", name, text, most)
+	if err != nil || n < least || n > most {
+		return 0, fmt.Errorf("%s=%s: use a whole number from %d to %d", name, text, least, most)
 	}
 	return n, nil
 }
@@ -102,27 +84,6 @@ func (s *Server) document(r *http.Request, id string) (result.Document, error) {
 		d = analysis.Assemble(d)
 	}
 	return result.WithoutPaths(d), err
-}
-
-// trend returns one metric over the runs of an experiment.
-func (s *Server) trend(r *http.Request) (any, error) {
-	if s.Store == nil {
-		return nil, errNoStore
-	}
-	query := r.URL.Query()
-	metric := query.Get("metric")
-	if !slices.Contains(result.Figures(), metric) {
-		return nil, problem{http.StatusBadRequest, fmt.Sprintf("metric=%s: use one of %s.", metric, strings.Join(result.Figures(), ", "))}
-	}
-	points, err := s.Store.Trend(r.Context(), query.Get("experiment"), metric)
-	if err != nil {
-		return nil, err
-	}
-	return struct {
-		Experiment string              `json:"experiment"`
-		Metric     string              `json:"metric"`
-		Points     []result.TrendPoint `json:"points"`
-	}{query.Get("experiment"), metric, points}, nil
 }
 
 // compare compares each further run with the first.
@@ -159,19 +120,12 @@ type experimentSummary struct {
 }
 
 func (s *Server) experiments(*http.Request) (any, error) {
-	all := []experimentSummary{}
-	if s.Conduct != nil {
-		for _, e := range s.Experiments {
-			read, err := experiment.Read(e.File, e.Doc, lab.Vocabulary())
-			if err != nil {
-				return nil, err
-			}
-			o := experimentSummary{Name: e.Name, Question: read.Question, Rounds: read.Rounds}
-			for _, arm := range read.Arms {
-				o.Arms = append(o.Arms, arm.Name)
-			}
-			all = append(all, o)
-		}
+	all, err := s.offers()
+	if err != nil {
+		return nil, err
+	}
+	if all == nil {
+		all = []experimentSummary{}
 	}
 	return struct {
 		Experiments []experimentSummary `json:"experiments"`

@@ -55,10 +55,11 @@ type Service struct {
 // Server serves the page and its API. Close stops its run.
 type Server struct {
 	Options
-	live   *live
-	queue  *queue
-	pages  *pages
-	logins *logins
+	live    *live
+	queue   *queue
+	pages   *pages
+	logins  *logins
+	answers answers
 }
 
 // Follow shows a run that the caller conducts; the page calls stop to stop it. Call show with

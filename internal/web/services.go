@@ -25,6 +25,7 @@ const (
 	maxLoadDuration = 10 * time.Minute
 	draftTimeout    = 10 * time.Second
 	maxOnPage       = 16 << 10 // bytes of a service file in a request
+	maxFlow         = 16       // calls of a flow
 )
 
 // services lists the services that the page offers.
@@ -157,6 +158,10 @@ func (s *Server) service(want startRequest) (*experiment.ServiceDocument, error)
 	switch {
 	case want.ServiceText != "" && want.Service != "":
 		return nil, errors.New("service and service_text exclude each other: send one of them")
+	case want.ServiceText == "" && want.Service == "" && want.Call+want.Mix.String()+strings.Join(want.Flow, "") != "":
+		return nil, errors.New("call, mix and flow name calls of a service: choose a service, or an address")
+	case len(want.Flow) > maxFlow:
+		return nil, fmt.Errorf("the flow has %d calls; a page can start at most %d: use `rpclab load --flow`", len(want.Flow), maxFlow)
 	case want.ServiceText != "":
 		_, err := readOnPage(want.ServiceText)
 		return &experiment.ServiceDocument{File: onPage, Text: []byte(want.ServiceText)}, err
@@ -179,6 +184,9 @@ func loadOf(want startRequest, document *experiment.ServiceDocument) (Experiment
 		return Experiment{}, errors.New("a load needs a service: choose one, or an address")
 	}
 	duration := time.Duration(want.DurationS * float64(time.Second))
+	if calls := want.Rate * float64(max(1, len(want.Flow))); calls > maxRate && len(want.Flow) > 0 {
+		return Experiment{}, fmt.Errorf("flow: %g flows/s of %d calls are %g calls/s; a page can start at most %d calls/s: use a lower rate, or `rpclab load`", want.Rate, len(want.Flow), calls, maxRate)
+	}
 	if want.Rate <= 0 || want.Rate > maxRate || duration <= 0 || duration > maxLoadDuration {
 		return Experiment{}, fmt.Errorf("rate and duration_s: use a rate up to %d calls/s and a duration up to %v; `rpclab load` makes larger loads", maxRate, maxLoadDuration)
 	}
@@ -187,7 +195,7 @@ func loadOf(want startRequest, document *experiment.ServiceDocument) (Experiment
 		return Experiment{}, err
 	}
 	text, err := experiment.OneLoad{
-		Name: OneLoad, Service: service, Call: want.Call, Pace: fmt.Sprintf("open loop of %g calls/s for %v", want.Rate, duration),
+		Name: OneLoad, Service: service, Call: want.Call, Mix: want.Mix, Flow: want.Flow, Pace: fmt.Sprintf("open loop of %g calls/s for %v", want.Rate, duration),
 		Load:   map[string]any{"open": map[string]any{"rate": want.Rate, "duration": duration.String()}},
 		Caller: map[string]any{"kind": "wire", "warmup": 0}, Rounds: want.Rounds,
 	}.Document()
@@ -199,6 +207,12 @@ func loadCommand(want startRequest, file string, seed uint64) string {
 	words := []string{"rpclab", "load", "--service", file}
 	if want.Call != "" {
 		words = append(words, "--call", want.Call)
+	}
+	if len(want.Mix) > 0 {
+		words = append(words, "--mix", want.Mix.String())
+	}
+	if len(want.Flow) > 0 {
+		words = append(words, "--flow", strings.Join(want.Flow, ","))
 	}
 	words = append(words, "--rate", fmt.Sprint(want.Rate), "--duration", fmt.Sprint(want.DurationS, "s"))
 	if want.Rounds > 0 {

@@ -58,11 +58,13 @@ func (s *Server) planOf(r *http.Request) (plan lab.Plan, said string, err error)
 	if want.Rounds < 0 || want.Rounds > maxRounds {
 		return plan, "", problem{http.StatusBadRequest, fmt.Sprintf("rounds: use 1 to %d, not %d.", maxRounds, want.Rounds)}
 	}
-	o := experiment.Options{Arms: want.Arms, Rounds: want.Rounds, Quick: want.Quick, Seed: rand.Uint64N(1 << 32), Service: service, Call: want.Call}
+	o := experiment.Options{Arms: want.Arms, Rounds: want.Rounds, Quick: want.Quick, Seed: rand.Uint64N(1 << 32), Service: service, Call: want.Call, Mix: want.Mix, Flow: want.Flow}
 	if want.Seed != nil {
 		o.Seed = *want.Seed
 	}
-	plan, err = planUntilDecided(e, &o)
+	if err = o.CheckCalls(); err == nil {
+		plan, err = planUntilDecided(e, &o)
+	}
 	if err != nil {
 		return plan, "", problem{http.StatusBadRequest, err.Error()}
 	}

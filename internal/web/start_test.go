@@ -202,11 +202,20 @@ func TestOnlyServicesWithinTheLimitsAreMeasured(t *testing.T) {
 			t.Errorf("%.80s: status %d %s, want 400 and %s", text, status, answer, want)
 		}
 	}
+	two := strings.ReplaceAll(file("calls: {", "calls: {again: {method: a.B/C, data: {}}, "), "\n", `\n`)
 	for body, want := range map[string]string{
-		`{"experiment":"load","rate":10,"duration_s":1}`:                                                                   "a load needs a service",
-		`{"experiment":"load","rate":10,"duration_s":1,"service":"hell"}`:                                                  "offers no service",
-		`{"experiment":"load","rate":1e9,"duration_s":1,"service_text":"` + strings.ReplaceAll(file(), "\n", `\n`) + `"}`:  "use a rate up to 20000 calls/s",
-		`{"experiment":"load","rate":10,"duration_s":601,"service_text":"` + strings.ReplaceAll(file(), "\n", `\n`) + `"}`: "a duration up to 10m",
+		`{"experiment":"load","rate":10,"duration_s":1}`:                                                                           "a load needs a service",
+		`{"experiment":"load","rate":10,"duration_s":1,"service":"hell"}`:                                                          "offers no service",
+		`{"experiment":"load","rate":1e9,"duration_s":1,"service_text":"` + strings.ReplaceAll(file(), "\n", `\n`) + `"}`:          "use a rate up to 20000 calls/s",
+		`{"experiment":"load","rate":10,"duration_s":1,"mix":{"a":"1"}}`:                                                           "choose a service",
+		`{"experiment":"load","rate":10,"duration_s":1,"call":"hello","mix":{"hello":"1"},"service_text":"` + two + `"}`:           "--call makes one call and --mix several",
+		`{"experiment":"load","rate":10,"duration_s":1,"flow":["hello","again"],"mix":{"hello":"1"},"service_text":"` + two + `"}`: "--flow makes its calls in their order",
+		`{"experiment":"load","rate":10,"duration_s":1,"mix":{"helo":"1","again":"1"},"service_text":"` + two + `"}`:               `no call \"helo\"; did you mean \"hello\"?`,
+		`{"experiment":"load","rate":10,"duration_s":1,"mix":{"hello":"80%","again":"30%"},"service_text":"` + two + `"}`:          "add up to 110 %, not 100 %",
+		`{"experiment":"load","rate":10,"duration_s":1,"flow":["hello"],"service_text":"` + two + `"}`:                             "needs at least two calls",
+		`{"experiment":"load","rate":10001,"duration_s":1,"flow":["hello","again"],"service_text":"` + two + `"}`:                  "10001 flows/s of 2 calls are 20002 calls/s; a page can start at most 20000 calls/s",
+		`{"experiment":"small","flow":["` + strings.Repeat(`hello","`, 16) + `hello"],"service_text":"` + two + `"}`:               "the flow has 17 calls; a page can start at most 16",
+		`{"experiment":"load","rate":10,"duration_s":601,"service_text":"` + strings.ReplaceAll(file(), "\n", `\n`) + `"}`:         "a duration up to 10m",
 	} {
 		status, answer := s.request(t, http.MethodPost, "/api/v1/runs", body, nil)
 		if status != http.StatusBadRequest || !strings.Contains(answer, want) {
@@ -269,6 +278,8 @@ func TestTheCommandOfALoadRepeatsIt(t *testing.T) {
 	for want, request := range map[string]startRequest{
 		"rpclab load --service orders.yaml --rate 50 --duration 1.5s --seed 7":                          {Rate: 50, DurationS: 1.5},
 		"rpclab load --service orders.yaml --call get --rate 20000 --duration 600s --rounds 2 --seed 7": {Call: "get", Rate: 20_000, DurationS: 600, Rounds: 2},
+		"rpclab load --service orders.yaml --mix get=80%,list=20% --rate 1 --duration 1s --seed 7":      {Mix: map[string]string{"list": "20%", "get": "80%"}, Rate: 1, DurationS: 1},
+		"rpclab load --service orders.yaml --flow login,get --rate 1 --duration 1s --seed 7":            {Flow: []string{"login", "get"}, Rate: 1, DurationS: 1},
 	} {
 		if got := loadCommand(request, "orders.yaml", 7); got != want {
 			t.Errorf("the command is %q, want %q", got, want)

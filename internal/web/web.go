@@ -6,15 +6,17 @@ import (
 	"bytes"
 	"log/slog"
 	"net/http"
+	"net/url"
 
 	"rpclab/internal/experiment"
 	"rpclab/internal/lab"
 	"rpclab/internal/report/html"
+	"rpclab/internal/result"
 )
 
 // New creates a server. It returns the errors of invalid experiments.
 func New(o Options) (*Server, error) {
-	s := &Server{Options: o, live: newLive(), pages: newPages(), logins: newLogins()}
+	s := &Server{Options: o, live: newLive(), pages: newPages(), logins: newLogins(), answers: answers{known: map[string]answer{}}}
 	if s.Log == nil {
 		s.Log = slog.New(slog.DiscardHandler)
 	}
@@ -44,6 +46,8 @@ func (s *Server) Handler() http.Handler {
 		"POST /api/v1/services/draft": s.draft,
 		"GET /api/v1/runs":            s.runs,
 		"GET /api/v1/runs/{id}":       s.run,
+		"GET /api/v1/runs/{id}/view":  s.view,
+		"GET /api/v1/overview":        s.overview,
 		"GET /api/v1/trend":           s.trend,
 		"GET /api/v1/compare":         s.compare,
 		"GET /api/v1/live":            s.now,
@@ -75,6 +79,17 @@ func (s *Server) addPages(mux *http.ServeMux) {
 	})
 }
 
+// linksOf are the links of the page at the head of a report.
+func (s *Server) linksOf(r *http.Request, d result.Document) ([]html.Link, error) {
+	links := []html.Link{{Text: "Experiments", URL: "/"}, {Text: "Runs", URL: "/runs?search=" + url.QueryEscape(d.Experiment)},
+		{Text: "Trend", URL: "/trend?experiment=" + url.QueryEscape(d.Experiment)}}
+	before, err := s.Store.Before(r.Context(), d.ID)
+	if before != "" {
+		links = append(links, html.Link{Text: "Compare with the run before", URL: "/compare?run=" + url.QueryEscape(before) + "&run=" + url.QueryEscape(d.ID)})
+	}
+	return links, err
+}
+
 // report serves the report of a run, or a page with the error.
 func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 	d, err := s.document(r, r.PathValue("id"))
@@ -83,8 +98,13 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 		s.pages.write(w, s.pages.broken, p.status, p.detail)
 		return
 	}
+	links, err := s.linksOf(r, d)
+	if err != nil {
+		s.pages.write(w, s.pages.broken, http.StatusInternalServerError, err.Error())
+		return
+	}
 	var text bytes.Buffer
-	if err := html.Write(&text, d); err != nil {
+	if err := html.WriteWithLinks(&text, d, links); err != nil {
 		s.pages.write(w, s.pages.broken, http.StatusInternalServerError, err.Error())
 		return
 	}

@@ -44,14 +44,15 @@ var experimentFiles = map[string]string{"brief.yaml": brief, "short.yaml": short
 // station is `rpclab serve` in a directory of its own, which can be started again.
 type station struct {
 	dir, url string
+	args     []string // besides those of the experiments
 	process  *process.Process
 }
 
 var addressed = regexp.MustCompile(`http://(127\.0\.0\.1:\d+)/`)
 
-func newStation(t *testing.T) *station {
+func newStation(t *testing.T, args ...string) *station {
 	t.Helper()
-	l := &station{dir: t.TempDir()}
+	l := &station{dir: t.TempDir(), args: args}
 	for name, text := range experimentFiles {
 		if err := os.WriteFile(filepath.Join(l.dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -66,7 +67,7 @@ func newStation(t *testing.T) *station {
 func (l *station) start(t *testing.T, address string) {
 	t.Helper()
 	var err error
-	args := []string{testkit.Rpclab(t), "serve", "--listen", address}
+	args := append([]string{testkit.Rpclab(t), "serve", "--listen", address}, l.args...)
 	for name := range experimentFiles {
 		args = append(args, "--experiment", filepath.Join(l.dir, name))
 	}
@@ -206,8 +207,28 @@ func TestTwoSelectedRunsAreCompared(t *testing.T) {
 	if n := eval[int](t, runs, `document.querySelectorAll(".reasons li").length`); n == 0 {
 		t.Error("no reason of an undecided metric is shown")
 	}
+	await(t, runs, "both runs in the same charts", `document.querySelector("[data-chart=latency] .legend")?.textContent.includes("shared, A")`)
+	if n := eval[int](t, runs, `document.querySelectorAll("[data-chart=latency] .legend button").length`); n != 4 {
+		t.Errorf("the chart of both runs has %d lines, want two arms of each", n)
+	}
 	fits(t, runs)
 	picture(t, runs, "compare")
+
+	home := l.open(t, "/", desk)
+	await(t, home, "the last answer", `document.querySelector(".overview .said a")?.href.includes("/report")`)
+	if !strings.Contains(eval[string](t, home, `document.querySelector(".overview li").textContent`), "2 runs") {
+		t.Error("the overview does not say how many runs there are")
+	}
+	fits(t, home)
+	picture(t, home, "home")
+	for name, v := range map[string]chrome.Viewport{"home-dark": night, "home-phone": phone} {
+		other := l.open(t, "/", v)
+		await(t, other, "the last answer", `document.querySelector(".overview .said a")`)
+		fits(t, other)
+		picture(t, other, name)
+	}
+	found := l.open(t, "/runs?search=nothing-has-this", desk)
+	await(t, found, "the search of the address", `document.querySelector("#search").value === "nothing-has-this" && document.querySelector("[role=status].note").textContent === "No run matches."`)
 }
 
 func TestTheLivePageSurvivesARestartAndStopsARun(t *testing.T) {

@@ -84,6 +84,42 @@ func TestASweepShowsTheSelectedCell(t *testing.T) {
 	}
 }
 
+func TestAChartIsZoomedByKeyboardAndByDraggingAndTheAddressKeepsIt(t *testing.T) {
+	p := page(t, read(t, "churn"), desk)
+	picture := `document.querySelector("[data-chart=timeline] .picture")`
+	ticks := picture + `.querySelector("[aria-label='x-axis tick label']").textContent`
+	before := eval[string](t, p, ticks)
+	eval[bool](t, p, picture+`.focus(), true`)
+	press(t, p, "+", 2)
+	near := eval[string](t, p, ticks)
+	if address := eval[string](t, p, `decodeURIComponent(location.hash)`); near == before || !strings.HasPrefix(address, "#zoom.timeline=") {
+		t.Errorf("after + the axis reads %q, before %q, and the address ends with %q", near, before, address)
+	}
+	sound(t, p)
+	if err := p.Eval(`location.reload()`, nil); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Await(t, "the same view after a reload", func() bool {
+		var again string
+		err := p.Eval(ticks, &again)
+		return err == nil && again == near
+	})
+	eval[bool](t, p, picture+`.focus(), true`)
+	press(t, p, "0", 1)
+	if all := eval[string](t, p, ticks+` + location.hash`); all != before+"#" && all != before {
+		t.Errorf("after 0 the axis and the address read %q, want %q", all, before)
+	}
+	eval[bool](t, p, `(() => { const svg = `+picture+`.querySelector("svg.plot"), box = svg.getBoundingClientRect();
+		const send = (target, type, part) => target.dispatchEvent(new PointerEvent(type, { bubbles: true, button: 0, clientX: box.left + part * box.width, clientY: box.top + 40 }));
+		send(svg, "pointerdown", 0.3); send(window, "pointermove", 0.5); send(window, "pointerup", 0.6); return true })()`)
+	if dragged := eval[string](t, p, ticks); dragged == before {
+		t.Errorf("after a drag the axis still reads %q", dragged)
+	}
+	if !eval[bool](t, p, `document.querySelector("[data-chart=timeline] .reset").checkVisibility()`) {
+		t.Error("no button shows everything again")
+	}
+}
+
 // times is the first table of the section on latency that the page has without a script.
 const times = `document.querySelector("#latency > .table table")`
 

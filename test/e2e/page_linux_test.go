@@ -2,8 +2,10 @@ package e2e
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -80,5 +82,39 @@ func TestSlowLoginsLeaveTheFilesOfTheRun(t *testing.T) {
 	}
 	if most < 64 || most > 256 {
 		t.Errorf("under attack the run had %d open files, want 64 connections of the page and its own", most)
+	}
+}
+
+// The page removes the oldest runs after each run, too.
+func TestThePageKeepsTheStoreToItsLimit(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	fill(t, data, 40) // of 30 KB each
+	file := filepath.Join(data, "small.yaml")
+	if err := os.WriteFile(file, []byte(small), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c := command(t, data, "serve", "--listen", "127.0.0.1:0", "--experiment", file, "--store-limit", "1Mi")
+	var said shared
+	c.Stderr = &said
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Await(t, "the server says where it is", func() bool { return pageAddress.MatchString(said.String()) })
+	response, err := http.Post("http://"+pageAddress.FindStringSubmatch(said.String())[1]+"/api/v1/runs", "application/json", strings.NewReader(`{"experiment":"small"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := response.Body.Close(); err != nil || response.StatusCode != http.StatusAccepted {
+		t.Fatalf("the run has status %s, want 202: %v", response.Status, err)
+	}
+	testkit.Await(t, "the oldest runs are removed", func() bool {
+		return strings.Contains(said.String(), "rpclab: removed the oldest runs, because of --store-limit 1Mi: run-39")
+	})
+	if err := errors.Join(c.Process.Signal(os.Interrupt), c.Wait()); err != nil {
+		t.Errorf("the server ended with %v\n%s", err, said.String())
+	}
+	if left := stored(t, data); len(left) < 10 || len(left) > 38 || left[0] != "run-00" {
+		t.Errorf("%v are left, want the newest that fit into 1 MiB", left)
 	}
 }

@@ -1,10 +1,12 @@
 // A figure: title, legend, chart, and the same numbers in a table.
 
 import { charts } from "./charts/index";
-import { armStyle, swatch } from "./charts/style";
+import { armStyle, drawZoomed, swatch } from "./charts/style";
 import { element } from "./element";
+import { chosen, remember } from "./state";
 import { buildTable, withTools } from "./table";
 import { seriesOf, type View } from "./view";
+import { makeZoomable, parseZoom, zoomText } from "./zoom";
 
 // Figures draws every figure of a page, and draws them again when the width changes.
 export class Figures {
@@ -45,7 +47,9 @@ function drawFigure(container: HTMLElement, view: View, cell: number): void {
     container.hidden = hidden;
     return;
   }
-  const drawn = chart?.draw(view, cell, container.clientWidth) ?? [];
+  const key = `zoom.${container.dataset.chart}`;
+  const zoom = parseZoom(chosen(key));
+  const drawn = drawZoomed(zoom, () => chart?.draw(view, cell, container.clientWidth) ?? []);
   container.hidden = drawn.length === 0;
   if (!chart || drawn.length === 0) return container.replaceChildren();
 
@@ -60,6 +64,12 @@ function drawFigure(container: HTMLElement, view: View, cell: number): void {
   // The page may show the same numbers in a table of its own.
   const tables = container.dataset.table === "own" ? [] : [numbers];
   container.replaceChildren(caption, ...(chart.legend ? [legend(view, cell, picture)] : []), picture, ...tables);
+  makeZoomable(picture, zoom, (range) => {
+    const focused = picture.contains(document.activeElement) || document.activeElement === container.querySelector(".reset");
+    remember(key, zoomText(range));
+    drawFigure(container, view, cell);
+    if (focused) container.querySelector<HTMLElement>(".picture")?.focus();
+  });
 }
 
 // legend names the arms. It highlights the arm that is pressed, hovered or focused.

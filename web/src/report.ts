@@ -2,22 +2,35 @@
 // the charts and adds buttons to the tables.
 
 import { Figures } from "./figure";
+import { element } from "./element";
+import { chosen, remember } from "./state";
 import { withTools } from "./table";
 import { parseView } from "./view";
 
+// contents links to the sections of the report.
+function contents(): void {
+  const links = [...document.querySelectorAll<HTMLElement>("main > section[id]")].map((s) => element("a", { href: `#${s.id}` }, s.querySelector("h2")?.textContent ?? s.id));
+  if (links.length > 2) document.querySelector("main")?.before(element("nav", { class: "contents", "aria-label": "Sections" }, ...links));
+}
+
 function start(): void {
+  contents();
   for (const table of document.querySelectorAll<HTMLTableElement>("main table")) {
     withTools(table, table.closest("section")?.querySelector("h2")?.textContent ?? "Table");
   }
   const figures = new Figures(document, parseView(document.getElementById("view")?.textContent ?? ""));
   const choice = document.querySelector<HTMLSelectElement>("#cell");
   if (choice) {
+    if ([...choice.options].some((o) => o.value === chosen("cell"))) choice.value = chosen("cell")!;
     const show = () => {
       for (const section of document.querySelectorAll<HTMLElement>("[data-cell]")) section.hidden = section.dataset.cell !== choice.value;
       figures.show(Number(choice.value));
     };
     choice.parentElement!.hidden = false;
-    choice.addEventListener("change", show);
+    choice.addEventListener("change", () => {
+      remember("cell", choice.value === "0" ? "" : choice.value);
+      show();
+    });
     show();
   } else {
     figures.show(0);

@@ -36,10 +36,23 @@ type content struct {
 	Figures       figures
 	Script, Data  template.JS
 	Style         template.CSS
+	Links         []Link
 }
+
+// Link leads from a report to another page.
+type Link struct{ Text, URL string }
 
 // Write writes the report of a run, whether it is over or not, with the assertions of the user on it.
 func Write(w io.Writer, d result.Document, checks ...report.Check) error {
+	return write(w, d, nil, checks)
+}
+
+// WriteWithLinks writes the report of a run for a site that has other pages.
+func WriteWithLinks(w io.Writer, d result.Document, links []Link) error {
+	return write(w, d, links, nil)
+}
+
+func write(w io.Writer, d result.Document, links []Link, checks []report.Check) error {
 	view := ViewOf(d)
 	data, err := json.Marshal(view) // with <, > and & escaped, and U+2028
 	if err != nil {
@@ -48,7 +61,7 @@ func Write(w io.Writer, d result.Document, checks ...report.Check) error {
 	var page bytes.Buffer
 	if err := pageTemplate.Execute(&page, content{
 		Sections: report.SectionsOf(d, checks...), Title: title(d), Policy: Policy(), Run: about(d), View: view, Figures: worthDrawing(view),
-		Script: template.JS(script), Data: template.JS(data), Style: template.CSS(style),
+		Script: template.JS(script), Data: template.JS(data), Style: template.CSS(style), Links: links,
 	}); err != nil {
 		return fmt.Errorf("draw run %s: %w", d.ID, err)
 	}

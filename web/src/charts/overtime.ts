@@ -52,7 +52,7 @@ function one(name: string, s: Shown, width: number, scale: { range: [number, num
         ];
       }),
       Plot.ruleX(events, { x: "t", stroke: "var(--ink)", strokeDasharray: "2 2" }),
-      Plot.text(events, { x: "t", text: "n", frameAnchor: "top", dy: -14, fill: "var(--ink)", fontWeight: 600, title: "what" }),
+      Plot.text(events, { x: "t", text: "n", frameAnchor: "top", dy: -14, fill: "var(--ink)", fontWeight: 600, title: "what", clip: false }),
     ],
   });
 }

@@ -26,12 +26,32 @@ export function armStyle(arms: string[], baseline: string, arm: number): ArmStyl
   };
 }
 
+// zoomed is the range of the horizontal axis of the charts that are being drawn; undefined: everything.
+let zoomed: [number, number] | undefined;
+
+// drawZoomed draws charts with a range of their horizontal axis.
+export function drawZoomed<T>(range: [number, number] | undefined, draw: () => T): T {
+  zoomed = range;
+  try {
+    return draw();
+  } finally {
+    zoomed = undefined;
+  }
+}
+
+const scales = new WeakMap<SVGSVGElement, Plot.Scale>();
+
+// scaleOf returns the horizontal scale of a chart; undefined: it cannot be zoomed.
+export const scaleOf = (svg: SVGSVGElement): Plot.Scale | undefined => scales.get(svg);
+
 // plot removes the style element of the drawing, which the policy of the page forbids;
 // charts.css has the same rules.
 export function plot(label: string, options: Plot.PlotOptions): SVGSVGElement {
-  const drawn = Plot.plot({ className: "plot", ariaLabel: label, style: { fontSize: "12px" }, ...options });
+  const drawn = Plot.plot({ className: "plot", ariaLabel: label, style: { fontSize: "12px" }, ...options, ...(zoomed && options.x ? { clip: true, x: { ...options.x, domain: zoomed } } : {}) });
   for (const style of drawn.querySelectorAll("style")) style.remove();
   drawn.setAttribute("role", "img");
+  const x = options.x && options.axis !== null ? drawn.scale("x") : undefined;
+  if (x?.invert && (options.x as Plot.ScaleOptions).axis !== null) scales.set(drawn as unknown as SVGSVGElement, x);
   return drawn as unknown as SVGSVGElement;
 }
 

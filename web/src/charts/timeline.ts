@@ -68,9 +68,9 @@ function one(name: string, c: Timeline, width: number, scale: { top: number; bot
       Plot.areaY(layers, Plot.stackY({ x: "t", y: "rate", z: "backend", fill: "var(--accent)", fillOpacity: (d: (typeof layers)[0]) => 0.35 + 0.5 * ((d.n % 3) / 2), curve: "step", stroke: "var(--paper)", strokeWidth: 0.5, clip: true })),
       Plot.rect(failed, { x1: "t0", x2: "t1", y1: 0, y2: "rate", fill: "var(--bad)" }),
       Plot.ruleY([0], { stroke: "var(--line-strong)" }),
-      Plot.text(over, { frameAnchor: "top-right", text: (v: number) => `up to ${tick(v)}`, dy: -14, fill: "var(--quiet)" }),
+      Plot.text(over, { frameAnchor: "top-right", text: (v: number) => `up to ${tick(v)}`, dy: -14, fill: "var(--quiet)", clip: false }),
       Plot.ruleX(events, { x: "t", stroke: "var(--ink)", strokeDasharray: "2 2" }),
-      Plot.text(events, { x: "t", text: "n", frameAnchor: "top", dy: -14, fill: "var(--ink)", fontWeight: 600, title: "what" }),
+      Plot.text(events, { x: "t", text: "n", frameAnchor: "top", dy: -14, fill: "var(--ink)", fontWeight: 600, title: "what", clip: false }),
     ],
   });
 }

@@ -1,9 +1,11 @@
 // Requests of the page to /api/v1, which /api/v1/openapi.json describes.
 
 import { element } from "../element";
+import type { View } from "../view";
 
 export interface Second { at_s: number; rate: number; p50: number | null; p99: number | null; failed: number } // percentiles of the answered calls alone
-export interface FinishedTrial { order: number; round: number; arm: string; cell?: string; calls: number; rate: number; p50: number | null; p99: number | null; failed: number; lost?: number; why?: string }
+export interface FinishedTrial { order: number; round: number; arm: string; cell?: string; calls: number; rate: number; p50: number | null; p99: number | null; failed: number; lost?: number; calls_by_name?: NamedCalls[]; why?: string }
+export interface NamedCalls { name: string; calls: number; failed: number; p50: number | null; p99: number | null; lost?: number }
 export interface CurrentTrial { order: number; round: number; arm: string; cell?: string; doing?: string; backends: Record<string, number>; errors: Record<string, number>; dropped: number; events: { at_ms: number; what: string; hit: string[]; error?: string }[] }
 export type Bound = "lower" | "upper"; // the true ratio is at least or at most the ratio, because calls were lost
 export interface Verdict { metric: string; a: string; b: string; cell: Record<string, unknown>; ratio: number; ci: [number, number]; bound?: Bound; decision: string; reason?: string }
@@ -24,6 +26,9 @@ export interface State {
 }
 export interface Run { id: string; experiment: string; started: string; status: string; trials: number; planned: number; quick: boolean; arms: string[] }
 export interface Experiment { name: string; question: string; arms: string[]; rounds: number }
+export interface Overview { name: string; question: string; offered: boolean; finished: number; last: { id: string; started: string; status: string; quick: boolean; answer: string } | null }
+export interface Change { arm: string; cell: string; quick: boolean; last: string; run: string; started: string; before: number; after: number }
+export interface RunCharts { id: string; experiment: string; question: string; started: string; answer: string; view: View }
 export interface Service { name: string; calls: string[] }
 export interface Point { run: string; started: string; arm: string; cell: string; value: number; lost?: number; quick: boolean; partial: boolean }
 export interface Ratio { metric: string; arm: string; cell: Record<string, unknown>; a: number; b: number; ratio: number; ci: [number, number]; bound?: Bound; decision: string; reason?: string; secondary?: boolean }

@@ -1,9 +1,12 @@
 // Comparisons of runs with the first of them.
 
 import { element } from "../element";
+import { Figures } from "../figure";
 import { short } from "../format";
+import { chosen, remember } from "../state";
 import { buildTable, withTools } from "../table";
-import { request, cellText, ratioMark, reportPath, formatTime, type Comparison } from "./api";
+import { request, cellText, ratioMark, reportPath, formatTime, type Comparison, type RunCharts } from "./api";
+import { merge } from "./merge";
 
 const words: Record<string, string> = { better: "▲ better", worse: "▼ worse", equivalent: "= equivalent", undecided: "? undecided" };
 
@@ -29,7 +32,35 @@ export async function compare(main: HTMLElement): Promise<void> {
   }
   const { comparisons } = await request<{ comparisons: Comparison[] }>("/api/v1/compare?" + ids.map((id) => `run=${encodeURIComponent(id)}`).join("&"));
   container.append(element("p", { class: "note" }, "The runs were made at different times, so a difference may come from the machine instead of the arm. To find out, run both as arms of one experiment."));
-  for (const c of comparisons) container.append(comparison(c));
+  for (const c of comparisons) {
+    const [a, b] = await Promise.all([c.a.id, c.b.id].map((id) => request<RunCharts>(`/api/v1/runs/${encodeURIComponent(id)}/view`)));
+    const box = comparison(c);
+    box.querySelector("h2")!.after(answers(a, b));
+    container.append(box);
+    sideBySide(box, a, b);
+  }
+}
+
+// answers are those of both runs, next to each other.
+function answers(a: RunCharts, b: RunCharts): HTMLElement {
+  const one = (name: string, run: RunCharts) => element("div", {}, element("h3", {}, `${name}: ${run.experiment}`), element("p", { class: "when" }, element("a", { href: reportPath(run.id) }, formatTime(run.started))), element("p", {}, run.answer));
+  return element("div", { class: "sides" }, one("A", a), one("B", b));
+}
+
+// sideBySide draws both runs in the same charts.
+function sideBySide(box: HTMLElement, a: RunCharts, b: RunCharts): void {
+  const view = merge(a.view, b.view);
+  const figures = ["timeline", "overtime", "latency", "backends", "effects", "cost"].map((chart) => element("figure", { "data-chart": chart }));
+  const choice = element("select", { id: "cell" }, ...view.cells.map((c, i) => element("option", { value: `${i}` }, c.name)));
+  const choose = view.cells.length > 1 ? [element("div", { class: "field" }, element("label", { for: "cell" }, "Charts show"), choice)] : [];
+  box.append(element("h3", {}, "Charts"), ...choose, ...figures);
+  const drawn = new Figures(box, view);
+  choice.value = chosen("cell") ?? "0";
+  choice.addEventListener("change", () => {
+    remember("cell", choice.value === "0" ? "" : choice.value);
+    drawn.show(Number(choice.value));
+  });
+  drawn.show(Number(choice.value || 0));
 }
 
 function comparison(c: Comparison): HTMLElement {

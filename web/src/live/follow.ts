@@ -2,6 +2,7 @@
 
 import { element } from "../element";
 import type { FinishedTrial, Second, State } from "./api";
+import { overview } from "./overview";
 import { showQueue, startForm } from "./startform";
 import { drawTrial } from "./trialcharts";
 import { RunView } from "./runview";
@@ -13,8 +14,17 @@ const reconnectDelay = 2000;
 export function follow(main: HTMLElement): void {
   const view = new RunView();
   const form = element("section", { "aria-labelledby": "start" });
-  main.append(view.container, form);
+  const experiments = element("section", { class: "experiments", "aria-labelledby": "experiments", hidden: "" });
+  main.append(view.container, form, experiments);
   void startForm(form);
+  const choose = (name: string): void => {
+    const select = document.querySelector<HTMLSelectElement>("#experiment")!;
+    select.value = name;
+    select.dispatchEvent(new Event("change"));
+    form.scrollIntoView();
+    select.focus();
+  };
+  let phase = "";
 
   let trials: FinishedTrial[] = [];
   let seconds: Second[] = [];
@@ -25,6 +35,9 @@ export function follow(main: HTMLElement): void {
     view.show(state, trials);
     drawTrial(view, state, seconds);
     showQueue(form, state.queue);
+    const active = state.phase === "running" || state.phase === "stopping";
+    if (phase === "" || (phase === "active" && !active)) void overview(experiments, choose); // a finished run changes an answer
+    phase = active ? "active" : "over";
   };
   connect(update);
 }

@@ -3,8 +3,9 @@
 
 import { element } from "../element";
 import { short } from "../format";
+import { buildTable, withTools } from "../table";
 import { atLeast } from "../view";
-import { request, showError, cellText, formatDuration, ratioMark, reportPath, type FinishedTrial, type Second, type State } from "./api";
+import { request, showError, cellText, formatDuration, ratioMark, reportPath, type FinishedTrial, type NamedCalls, type Second, type State } from "./api";
 
 const phases: Record<State["phase"], string> = { idle: "No run in progress", running: "Running", stopping: "Stopping", done: "Done", partial: "Stopped", failed: "Failed" };
 const columns: [string, boolean][] = [["trial", true], ["round", true], ["arm", false], ["cell", false], ["calls", true], ["calls/s", true], ["p50 ms", true], ["p99 ms", true], ["failed", true]];
@@ -22,6 +23,7 @@ export class RunView {
   private figures = element("dl", { class: "figures" });
   private verdicts = element("ul", { class: "cards" });
   private rows = element("tbody");
+  private byName = element("div", {}); // the calls of a mix or a flow
   private lost = element("p", { class: "note" }, "A call that failed or was dropped counts as its deadline in p50 and p99; >: a percentile of such calls.");
   private table: HTMLElement;
   private id = "";
@@ -31,7 +33,7 @@ export class RunView {
     const head = element("thead", {}, element("tr", {}, ...columns.map(([name, n]) => element("th", { scope: "col", ...(n ? { class: "n" } : {}) }, name))));
     this.table = element("div", {}, element("h3", {}, "Finished trials, newest first"),
       element("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": "Finished trials" }, element("table", {}, head, this.rows)), this.lost);
-    this.container.append(this.eyebrow, this.question, this.answer, element("div", { class: "where" }, this.now, this.stop), this.bar, this.verdicts, this.figures, this.pictures, this.events, this.table);
+    this.container.append(this.eyebrow, this.question, this.answer, element("div", { class: "where" }, this.now, this.stop), this.bar, this.verdicts, this.figures, this.pictures, this.events, this.byName, this.table);
     this.stop.addEventListener("click", () => {
       this.stop.disabled = true;
       request(`/api/v1/runs/${this.id}/stop`, {}).catch((error) => showError(this.container, error));
@@ -42,10 +44,11 @@ export class RunView {
     const run = state.run;
     const active = state.phase === "running" || state.phase === "stopping";
     this.container.dataset.phase = state.phase;
+    this.container.classList.toggle("idle", !run);
     this.id = run?.id ?? "";
     setText(this.question, run ? run.question : phases.idle);
     this.eyebrow.replaceChildren(...(run ? [element("b", {}, phases[state.phase]), element("span", {}, run.experiment + (run.quick ? ", quick" : "")), element("span", {}, run.id)] : []));
-    const hint = run ? "" : "Start a run below, or open a stored run.";
+    const hint = run ? "" : "Start a run, or open the last answers below.";
     setText(this.answer, state.answer ?? state.why ?? hint);
     if (state.answer && state.why) this.answer.append(` (${state.why})`);
     if (run && !active && state.phase !== "failed") this.answer.append(" ", element("a", { href: reportPath(run.id) }, "Open the report"));
@@ -98,14 +101,26 @@ export class RunView {
       this.rows.prepend(element("tr", {}, ...cells));
     }
     this.known = trials.length;
+    this.callsByName(trials.at(-1));
     this.table.hidden = this.known === 0;
     this.lost.hidden = !trials.some((t) => t.lost);
     this.table.classList.toggle("whole", !trials.some((t) => t.cell)); // hides the column cell
   }
+
+  // callsByName shows each call of the last trial that made several.
+  private callsByName(last?: FinishedTrial): void {
+    const all = last?.calls_by_name ?? [];
+    this.byName.hidden = all.length === 0;
+    if (all.length === 0 || this.byName.dataset.trial === `${this.id} ${last!.order}`) return;
+    this.byName.dataset.trial = `${this.id} ${last!.order}`;
+    const columns = [{ name: "call" }, ...["calls", "p50 ms", "p99 ms", "failed"].map((name) => ({ name, number: true }))];
+    const rows = all.map((c) => [c.name, c.calls.toLocaleString("en"), ms(c, 2), ms(c, 100), c.failed.toLocaleString("en")]);
+    this.byName.replaceChildren(element("h3", {}, `Calls by name, trial ${last!.order + 1}`), withTools(buildTable({ columns, rows }), "Calls by name"));
+  }
 }
 
 // ms returns the percentile that one in q calls exceeds, 2 or 100. Seconds do not have lost calls.
-const ms = (of: Second | FinishedTrial, q: 2 | 100): string => {
+const ms = (of: Second | FinishedTrial | NamedCalls, q: 2 | 100): string => {
   const value = q === 2 ? of.p50 : of.p99;
   return value === null ? "–" : atLeast("lost" in of ? of : {}, q, short(value));
 };

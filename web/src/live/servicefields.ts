@@ -4,13 +4,19 @@ import { element } from "../element";
 import { request, type Service } from "./api";
 
 const own = "", address = "\naddress"; // values that cannot be the name of a service
+const mix = "\nmix", flow = "\nflow"; // nor of a call
 
 export class ServiceFields {
   private services: Service[] = [];
+  private drafted: string[] = []; // calls of the service file below
   private canCallAddress = false;
   private service = element("select", { id: "service" });
   private call = element("select", { id: "call" });
   private callField = element("div", { class: "field" }, element("label", { for: "call" }, "Call"), this.call);
+  private shares = element("div", { class: "fields" });
+  private mixField = element("fieldset", {}, element("legend", {}, "Share of each call, as a percentage such as 80% or a weight; empty: not called"), this.shares);
+  private order = element("input", { id: "flow", type: "text", autocomplete: "off", spellcheck: "false" });
+  private flowField = element("div", { class: "field" }, element("label", { for: "flow" }, "Calls of a flow in their order, with commas"), this.order);
   private at = element("input", { id: "address", type: "text", placeholder: "127.0.0.1:50051", autocomplete: "off" });
   private find = element("button", { type: "button", class: "action plain" }, "Find its methods");
   private text = element("textarea", { id: "file", rows: "14", spellcheck: "false" });
@@ -18,9 +24,11 @@ export class ServiceFields {
   private problem = element("p", { role: "status", class: "warning" });
   readonly fields = [element("div", { class: "field" }, element("label", { for: "service" }, "Service"), this.service), this.callField];
   readonly details = element("div", {}, element("div", { class: "fields" }, element("div", { class: "field" }, element("label", { for: "address" }, "Address on the server's machine"), this.at), this.find), this.problem, this.file);
+  readonly several = element("div", {}, this.mixField, this.flowField);
 
   constructor() {
     this.service.addEventListener("change", () => this.show());
+    this.call.addEventListener("change", () => this.showSeveral());
     this.find.addEventListener("click", () => void this.draft());
   }
 
@@ -47,15 +55,26 @@ export class ServiceFields {
   }
 
   // chosen returns the fields of the request.
-  chosen(): Record<string, string> {
+  chosen(): Record<string, unknown> {
     switch (this.service.value) {
       case own:
         return {};
       case address:
         if (this.text.value === "") throw new Error("Find the methods of the address first.");
-        return { service_text: this.text.value, call: this.call.value };
+        return { service_text: this.text.value, ...this.calls() };
     }
-    return { service: this.service.value, call: this.call.value };
+    return { service: this.service.value, ...this.calls() };
+  }
+
+  // calls returns which calls of the service a run makes.
+  private calls(): Record<string, unknown> {
+    switch (this.call.value) {
+      case mix:
+        return { mix: Object.fromEntries([...this.shares.querySelectorAll("input")].filter((i) => i.value.trim()).map((i) => [i.name, i.value.trim()])) };
+      case flow:
+        return { flow: this.order.value.split(",").map((name) => name.trim()).filter((name) => name) };
+    }
+    return { call: this.call.value };
   }
 
   private show(): void {
@@ -64,11 +83,21 @@ export class ServiceFields {
     this.problem.hidden = this.problem.textContent === "";
     this.file.hidden = this.text.value === "";
     this.callField.hidden = chosen === own || (chosen === address && this.text.value === "");
-    if (chosen !== address) this.offerCalls(this.services.find((s) => s.name === chosen)?.calls ?? []);
+    this.offerCalls(chosen === address ? this.drafted : this.services.find((s) => s.name === chosen)?.calls ?? []);
   }
 
   private offerCalls(calls: string[]): void {
-    this.call.replaceChildren(...calls.map((c) => element("option", { value: c }, c)));
+    const several: [string, string][] = calls.length > 1 ? [[mix, "several, by share (mix)"], [flow, "several, in order (flow)"]] : [];
+    this.call.replaceChildren(...[...calls.map((c) => [c, c]), ...several].map(([value, label]) => element("option", { value }, label)));
+    this.shares.replaceChildren(...calls.map((c, i) =>
+      element("div", { class: "field share" }, element("label", { for: `share-${i}` }, c), element("input", { id: `share-${i}`, name: c, type: "text", value: "1", autocomplete: "off" }))));
+    this.order.value = calls.join(", ");
+    this.showSeveral();
+  }
+
+  private showSeveral(): void {
+    this.mixField.hidden = this.call.value !== mix;
+    this.flowField.hidden = this.call.value !== flow;
   }
 
   private async draft(): Promise<void> {
@@ -77,7 +106,7 @@ export class ServiceFields {
     try {
       const { text, calls } = await request<{ text: string; calls: string[] }>("/api/v1/services/draft", { address: this.at.value });
       this.text.value = text;
-      this.offerCalls(calls);
+      this.drafted = calls;
     } catch (error) {
       this.problem.textContent = error instanceof Error ? error.message : String(error);
     }

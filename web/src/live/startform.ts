@@ -41,7 +41,7 @@ export async function startForm(container: HTMLElement): Promise<void> {
   const loading = [field("Calls/s", rate), field("Seconds", duration)];
   const form = element("form", {},
     element("div", { class: "fields" }, field("Experiment", name), ...comparing.slice(0, 2), ...loading, ...service.fields),
-    service.details, question, arms, button, message);
+    service.details, service.several, question, arms, button, message);
   container.append(element("h2", { id: "start" }, "Start a run"), form);
 
   const pick = (): void => {
