@@ -1,13 +1,9 @@
 package web
 
 import (
-	"errors"
 	"net/http"
-	"sync"
 	"time"
 
-	"rpclab/internal/experiment"
-	"rpclab/internal/lab"
 	"rpclab/internal/report"
 	"rpclab/internal/report/html"
 	"rpclab/internal/result"
@@ -76,65 +72,6 @@ func (s *Server) overview(r *http.Request) (any, error) {
 	return struct {
 		Experiments []experimentOverview `json:"experiments"`
 	}{all}, nil
-}
-
-// offers are the experiments that the page can start.
-func (s *Server) offers() (all []experimentSummary, err error) {
-	if s.Conduct == nil {
-		return nil, nil
-	}
-	for _, e := range s.Experiments {
-		read, err := experiment.Read(e.File, e.Doc, lab.Vocabulary())
-		if err != nil {
-			return nil, err
-		}
-		o := experimentSummary{Name: e.Name, Question: read.Question, Rounds: read.Rounds}
-		for _, arm := range read.Arms {
-			o.Arms = append(o.Arms, arm.Name)
-		}
-		all = append(all, o)
-	}
-	return all, nil
-}
-
-// answers keeps the answers of finished runs, which do not change, because their documents have megabytes.
-type answers struct {
-	mu    sync.Mutex
-	known map[string]answer
-}
-
-type answer struct{ question, answer string }
-
-// of returns the answer of a run; read reads its document. A document that cannot be read has its error as the answer.
-func (a *answers) of(id string, read func() (result.Document, error)) (answer, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if found, ok := a.known[id]; ok {
-		return found, nil
-	}
-	d, err := read()
-	found := answer{d.Question, report.Answer(d)}
-	switch {
-	case errors.Is(err, result.ErrUnreadable), errors.Is(err, result.ErrNewer), errors.Is(err, result.ErrSchema):
-		found = answer{answer: err.Error()}
-	case err != nil:
-		return found, err
-	}
-	a.known[id] = found
-	return found, nil
-}
-
-// keep forgets the answers of other runs.
-func (a *answers) keep(runs []result.LastRun) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	kept := map[string]answer{}
-	for _, run := range runs {
-		if found, ok := a.known[run.ID]; ok {
-			kept[run.ID] = found
-		}
-	}
-	a.known = kept
 }
 
 // view returns what the charts of a run draw, with its answer.

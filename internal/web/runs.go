@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"rpclab/internal/analysis"
+	"rpclab/internal/experiment"
+	"rpclab/internal/lab"
 	"rpclab/internal/result"
 )
 
@@ -117,6 +119,25 @@ type experimentSummary struct {
 	Question string   `json:"question"`
 	Arms     []string `json:"arms"`
 	Rounds   int      `json:"rounds"`
+}
+
+// offers are the experiments that the page can start.
+func (s *Server) offers() (all []experimentSummary, err error) {
+	if s.Conduct == nil {
+		return nil, nil
+	}
+	for _, e := range s.Experiments {
+		read, err := experiment.Read(e.File, e.Doc, lab.Vocabulary())
+		if err != nil {
+			return nil, err
+		}
+		o := experimentSummary{Name: e.Name, Question: read.Question, Rounds: read.Rounds}
+		for _, arm := range read.Arms {
+			o.Arms = append(o.Arms, arm.Name)
+		}
+		all = append(all, o)
+	}
+	return all, nil
 }
 
 func (s *Server) experiments(*http.Request) (any, error) {

@@ -100,7 +100,22 @@ func TestAMixAndAFlowAreStartedFromThePage(t *testing.T) {
 		}
 		services = append(services, "--service", file)
 	}
-	p := newStation(t, services...).open(t, "/", desk)
+	l := newStation(t, services...)
+	mix := func(p *chrome.Page, shares ...string) {
+		await(t, p, "the form", `document.querySelector("#service option")`)
+		choose(t, p, "experiment", "load")
+		choose(t, p, "service", "mixed")
+		choose(t, p, "call", "\nmix")
+		for i, share := range shares {
+			choose(t, p, fmt.Sprintf("share-%d", i), share)
+		}
+	}
+	wrong := l.open(t, "/", desk)
+	mix(wrong, "80%", "30%")
+	click(t, wrong, "Start")
+	await(t, wrong, "the error of wrong shares", `document.querySelector("form > [role=status]").textContent.includes("add up to 110 %, not 100 %")`)
+
+	p := l.open(t, "/", desk)
 	await(t, p, "the form", `document.querySelector("#service option")`)
 	visible := func(what string) bool { return eval[bool](t, p, what+`.checkVisibility()`) }
 	byName := `[...document.querySelectorAll("[aria-label='Calls by name'] tbody tr")].map((row) => [...row.cells].map((c) => c.textContent))`
@@ -109,14 +124,9 @@ func TestAMixAndAFlowAreStartedFromThePage(t *testing.T) {
 	if visible(`document.getElementById("flow")`) || visible(`document.getElementById("share-0")`) {
 		t.Error("the form asks for shares or an order, although one call is chosen")
 	}
-	choose(t, p, "call", "\nmix")
+	mix(p, "80%", "20%")
 	choose(t, p, "rate", "50")
 	choose(t, p, "duration", "2")
-	choose(t, p, "share-0", "80%")
-	choose(t, p, "share-1", "30%")
-	click(t, p, "Start")
-	await(t, p, "the error of wrong shares", `document.querySelector("form > [role=status]").textContent.includes("add up to 110 %, not 100 %")`)
-	choose(t, p, "share-1", "20%")
 	picture(t, p, "mix-form")
 	click(t, p, "Start")
 	awaitPhase(t, p, "done")
