@@ -157,14 +157,14 @@ func markdown(aa, ab *comparisons, began time.Time) string {
 	fmt.Fprintf(&b, "## Equal arms\n\n%d runs of `bench/aa/aa.yaml`, of %.0f s each. A decision that the arms differ is wrong. "+
 		"The headline metrics share 5 %% of error in a run; each of the other metrics has 5 %% of its own.\n\n%s\n",
 		aa.count, verdict.Median(aa.seconds), aa.table())
-	fmt.Fprintf(&b, "Runs with a wrong headline decision: %d of %d. The goal of at most 3 of 60 is %s.\n\n", aa.wrong, aa.count, reached(float64(aa.wrong) <= mostWrong*float64(aa.count)))
+	fmt.Fprintf(&b, "Runs with a wrong headline decision: %d of %d. As a share of the runs, the goal of at most 3 of 60 is %s.\n\n", aa.wrong, aa.count, reached(float64(aa.wrong) <= mostWrong*float64(aa.count)))
 	found := 0
 	if p50 := ab.outcomes["latency_p50"]; p50 != nil {
 		found = p50.decisions["worse"]
 	}
 	fmt.Fprintf(&b, "## A server with a delay of 2.0 ms and one of 2.1 ms\n\n%d runs of `bench/aa/ab.yaml`, of %.0f s each. The ratios are of the slower arm to the other.\n\n%s\n",
 		ab.count, verdict.Median(ab.seconds), ab.table())
-	fmt.Fprintf(&b, "Runs that found the slower server's p50 longer: %d of %d. The goal of at least 16 of 20 is %s.\n", found, ab.count, reached(float64(found) >= leastFound*float64(ab.count)))
+	fmt.Fprintf(&b, "Runs that found the slower server's p50 longer: %d of %d. As a share of the runs, the goal of at least 16 of 20 is %s.\n", found, ab.count, reached(float64(found) >= leastFound*float64(ab.count)))
 	return b.String()
 }
 

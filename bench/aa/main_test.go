@@ -33,9 +33,9 @@ func TestPageCountsDecisions(t *testing.T) {
 		want   []string
 	}{
 		{comparisonsOf(19, 1), comparisonsOf(4, 16), []string{
-			"decision: 1 of 20. The goal of at most 3 of 60 is reached", "longer: 16 of 20. The goal of at least 16 of 20 is reached",
+			"decision: 1 of 20. As a share of the runs, the goal of at most 3 of 60 is reached", "longer: 16 of 20. As a share of the runs, the goal of at least 16 of 20 is reached",
 			"| **latency_p50** | 1 | 19 | 0 | 1.000 | ±1.0 % |", "| rate | 19 | 0 | 0 | – | – |"}},
-		{comparisonsOf(18, 2), comparisonsOf(5, 15), []string{"decision: 2 of 20. The goal of at most 3 of 60 is missed", "longer: 15 of 20. The goal of at least 16 of 20 is missed"}},
+		{comparisonsOf(18, 2), comparisonsOf(5, 15), []string{"decision: 2 of 20. As a share of the runs, the goal of at most 3 of 60 is missed", "longer: 15 of 20. As a share of the runs, the goal of at least 16 of 20 is missed"}},
 	} {
 		text := markdown(c.aa, c.ab, time.Now())
 		for _, want := range c.want {
