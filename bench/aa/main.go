@@ -79,7 +79,7 @@ type comparisons struct {
 	machine  result.Machine
 	metrics  []string            // in the order of the result
 	outcomes map[string]*outcome // by metric
-	wrong    int                 // runs with a headline decision of a difference
+	wrong    int                 // runs whose headline intervals show a difference
 	seconds  []float64           // that each run lasted
 	others   []float64           // share of the CPU time that other programs used, in each trial
 	last     string              // decisions of the last run, for the progress
@@ -89,6 +89,7 @@ type comparisons struct {
 type outcome struct {
 	headline  bool
 	decisions map[string]int
+	apart     int // intervals without 1
 	ratios    []float64
 	widths    []float64 // half the interval's width, as a share
 }
@@ -109,9 +110,12 @@ func (c *comparisons) add(d result.Document) {
 		o.decisions[v.Decision]++
 		if v.Ratio > 0 && v.CI[0] > 0 {
 			o.ratios, o.widths = append(o.ratios, v.Ratio), append(o.widths, math.Sqrt(v.CI[1]/v.CI[0])-1)
+			if v.CI[0] > 1 || v.CI[1] < 1 {
+				o.apart++
+				differ = differ || o.headline
+			}
 		}
 		if o.headline {
-			differ = differ || v.Decision == "better" || v.Decision == "worse"
 			c.last += fmt.Sprintf(" %s %s (%.3f, %.3f–%.3f)", v.Metric, v.Decision, v.Ratio, v.CI[0], v.CI[1])
 		}
 	}
@@ -129,7 +133,7 @@ func (c *comparisons) add(d result.Document) {
 
 func (c *comparisons) table() string {
 	var b strings.Builder
-	b.WriteString("| metric | found different | equivalent | undecided | ratio, median run | interval, median run |\n|---|--:|--:|--:|--:|--:|\n")
+	b.WriteString("| metric | interval without 1 | different | equivalent | undecided | ratio, median run | interval, median run |\n|---|--:|--:|--:|--:|--:|--:|\n")
 	for _, metric := range c.metrics {
 		o := c.outcomes[metric]
 		name := metric
@@ -140,7 +144,7 @@ func (c *comparisons) table() string {
 		if len(o.ratios) > 0 {
 			ratio, width = fmt.Sprintf("%.3f", verdict.Median(o.ratios)), fmt.Sprintf("±%.1f %%", 100*verdict.Median(o.widths))
 		}
-		fmt.Fprintf(&b, "| %s | %d | %d | %d | %s | %s |\n", name, o.decisions["better"]+o.decisions["worse"], o.decisions["equivalent"], o.decisions["undecided"], ratio, width)
+		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %s | %s |\n", name, o.apart, o.decisions["better"]+o.decisions["worse"], o.decisions["equivalent"], o.decisions["undecided"], ratio, width)
 	}
 	return b.String()
 }
@@ -152,19 +156,20 @@ func markdown(aa, ab *comparisons, began time.Time) string {
 	var b strings.Builder
 	command := fmt.Sprintf("go run ./bench/aa -equal %d -different %d", aa.count, ab.count)
 	fmt.Fprintf(&b, "# How often does rpclab find a difference between an arm and itself?\n\n%s Other programs used %.0f %% of the CPU time in the median trial.\n\n"+
-		"All arms take turns in blocks of 0.1 s, between a grpc-go server and client, at 500 calls/s.\n\n",
+		"All arms take turns in blocks of 0.1 s, between a grpc-go server and client, at 500 calls/s. An interval without 1 shows that two arms differ. "+
+		"The decision is \"different\" if the measured difference also exceeds the margin of 3 %%.\n\n",
 		runs.MadeBy(command, began, aa.machine), 100*verdict.Median(slices.Concat(aa.others, ab.others)))
-	fmt.Fprintf(&b, "## Equal arms\n\n%d runs of `bench/aa/aa.yaml`, of %.0f s each. A decision that the arms differ is wrong. "+
+	fmt.Fprintf(&b, "## Equal arms\n\n%d runs of `bench/aa/aa.yaml`, of %.0f s each. An interval without 1 is wrong. "+
 		"The headline metrics share 5 %% of error in a run; each of the other metrics has 5 %% of its own.\n\n%s\n",
 		aa.count, verdict.Median(aa.seconds), aa.table())
-	fmt.Fprintf(&b, "Runs with a wrong headline decision: %d of %d. As a share of the runs, the goal of at most 3 of 60 is %s.\n\n", aa.wrong, aa.count, reached(float64(aa.wrong) <= mostWrong*float64(aa.count)))
+	fmt.Fprintf(&b, "Runs with a wrong headline interval: %d of %d. As a share of the runs, the goal of at most 3 of 60 is %s.\n\n", aa.wrong, aa.count, reached(float64(aa.wrong) <= mostWrong*float64(aa.count)))
 	found := 0
 	if p50 := ab.outcomes["latency_p50"]; p50 != nil {
-		found = p50.decisions["worse"]
+		found = p50.apart
 	}
 	fmt.Fprintf(&b, "## A server with a delay of 2.0 ms and one of 2.1 ms\n\n%d runs of `bench/aa/ab.yaml`, of %.0f s each. The ratios are of the slower arm to the other.\n\n%s\n",
 		ab.count, verdict.Median(ab.seconds), ab.table())
-	fmt.Fprintf(&b, "Runs that found the slower server's p50 longer: %d of %d. As a share of the runs, the goal of at least 16 of 20 is %s.\n", found, ab.count, reached(float64(found) >= leastFound*float64(ab.count)))
+	fmt.Fprintf(&b, "Runs that tell the p50 of the two apart: %d of %d. As a share of the runs, the goal of at least 16 of 20 is %s.\n", found, ab.count, reached(float64(found) >= leastFound*float64(ab.count)))
 	return b.String()
 }
 

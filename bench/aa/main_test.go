@@ -11,7 +11,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// Of 20 runs, one with a wrong headline decision reaches the goal and two miss it; 16 that find the
+// Of 20 runs, one with a wrong headline interval reaches the goal and two miss it; 16 that show the
 // difference reach the goal.
 func TestPageCountsDecisions(t *testing.T) {
 	equal := result.Document{Verdicts: []result.Verdict{{Metric: "latency_p50", Decision: "equivalent", Ratio: 1, CI: [2]float64{0.99, 1.01}},
@@ -33,9 +33,9 @@ func TestPageCountsDecisions(t *testing.T) {
 		want   []string
 	}{
 		{comparisonsOf(19, 1), comparisonsOf(4, 16), []string{
-			"decision: 1 of 20. As a share of the runs, the goal of at most 3 of 60 is reached", "longer: 16 of 20. As a share of the runs, the goal of at least 16 of 20 is reached",
-			"| **latency_p50** | 1 | 19 | 0 | 1.000 | ±1.0 % |", "| rate | 19 | 0 | 0 | – | – |"}},
-		{comparisonsOf(18, 2), comparisonsOf(5, 15), []string{"decision: 2 of 20. As a share of the runs, the goal of at most 3 of 60 is missed", "longer: 15 of 20. As a share of the runs, the goal of at least 16 of 20 is missed"}},
+			"interval: 1 of 20. As a share of the runs, the goal of at most 3 of 60 is reached", "apart: 16 of 20. As a share of the runs, the goal of at least 16 of 20 is reached",
+			"| **latency_p50** | 1 | 1 | 19 | 0 | 1.000 | ±1.0 % |", "| rate | 0 | 19 | 0 | 0 | – | – |"}},
+		{comparisonsOf(18, 2), comparisonsOf(5, 15), []string{"interval: 2 of 20. As a share of the runs, the goal of at most 3 of 60 is missed", "apart: 15 of 20. As a share of the runs, the goal of at least 16 of 20 is missed"}},
 	} {
 		text := markdown(c.aa, c.ab, time.Now())
 		for _, want := range c.want {

@@ -17,10 +17,8 @@ import (
 
 // compareFlags are the flags of `rpclab compare`.
 type compareFlags struct {
-	gates     []string
-	undecided string
-	allow     []string
-	outputs   outputs
+	gateFlags
+	outputs outputs
 }
 
 func compareCommand() *cobra.Command {
@@ -51,8 +49,8 @@ when other programs used over half of the CPU time in one of the runs, unless
   rpclab compare 1A,1C,1E,1G 1B,1D,1F,latest --gate 'p50 ratio < 1.1'`,
 		Args: exactly(2, "runs"),
 		RunE: abortable(readStore(func(c *cobra.Command, store *result.Store, args []string) error {
-			gates, err := parseGates(f.gates)
-			if err := errors.Join(err, f.checkUndecided(), f.outputs.check()); err != nil {
+			gates, err := f.parse()
+			if err := errors.Join(err, f.outputs.check()); err != nil {
 				return usageError{err}
 			}
 			a, errA := mergedRuns(c.Context(), store, args[0])
@@ -71,9 +69,7 @@ when other programs used over half of the CPU time in one of the runs, unless
 		})),
 	}
 	flags := command.Flags()
-	flags.StringArrayVar(&f.gates, "gate", nil, "`condition` on the ratio of the second run to the first (repeatable)")
-	flags.StringVar(&f.undecided, "undecided", undecidedFails, "fail or pass: what a gate does when rpclab cannot tell, or cannot compare an arm")
-	flags.StringSliceVar(&f.allow, "allow", nil, "`path` of a workload or load setting that may differ; also experiment, quick or busy (repeatable)")
+	f.register(flags, "the second run to the first")
 	f.outputs.register(flags)
 	return command
 }
@@ -114,30 +110,6 @@ func wrapWords(words []string) string {
 	return text
 }
 
-// The values of --undecided.
-const (
-	undecidedFails  = "fail"
-	undecidedPasses = "pass"
-)
-
-func (f compareFlags) checkUndecided() error {
-	if f.undecided != undecidedFails && f.undecided != undecidedPasses {
-		return fmt.Errorf("--undecided %s: must be %s or %s", f.undecided, undecidedFails, undecidedPasses)
-	}
-	return nil
-}
-
-func parseGates(texts []string) (all []analysis.Gate, err error) {
-	for _, text := range texts {
-		gates, err := analysis.ParseGates(text)
-		if err != nil {
-			return nil, fmt.Errorf("--gate %w", err)
-		}
-		all = append(all, gates...)
-	}
-	return all, nil
-}
-
 func (f compareFlags) write(out io.Writer, c result.Comparison) error {
 	shared := c
 	if !f.outputs.keepPaths {
@@ -149,41 +121,4 @@ func (f compareFlags) write(out io.Writer, c result.Comparison) error {
 		md:       func(w io.Writer) error { return report.CompareMarkdown(w, shared) },
 		junit:    func(w io.Writer) error { return report.CompareJUnit(w, shared, f.undecided == undecidedFails) },
 	})
-}
-
-// reportGates prints a line for each gate that did not pass and a summary, and returns errGate if a
-// gate failed.
-func (f compareFlags) reportGates(out io.Writer, c result.Comparison) error {
-	if len(c.Gates) == 0 {
-		return nil
-	}
-	passed, failed, open := 0, 0, len(c.Refused)
-	for _, g := range c.Gates {
-		switch g.Outcome {
-		case "held":
-			passed++
-		case "failed":
-			failed++
-			fmt.Fprintf(out, "rpclab: %s--gate %s failed: the ratio is %.3g (%.3g–%.3g)\n", armPrefix(g.Arm, g.Cell), g.Gate, g.Ratio, g.CI[0], g.CI[1])
-		default:
-			open++
-			fmt.Fprintf(out, "rpclab: %s--gate %s: rpclab could not tell: %s\n", armPrefix(g.Arm, g.Cell), g.Gate, g.Reason)
-		}
-	}
-	for _, r := range c.Refused {
-		fmt.Fprintf(out, "rpclab: %sis not compared, so no gate applies: %s\n", armPrefix(r.Arm, r.Cell), r.Reason)
-	}
-	fails := failed > 0 || open > 0 && f.undecided == undecidedFails
-	verdict := "passed"
-	switch {
-	case failed > 0:
-		verdict = "failed"
-	case open > 0:
-		verdict = "could not tell (--undecided " + f.undecided + ")"
-	}
-	fmt.Fprintf(out, "rpclab: gates: %s: %d passed, %d failed, %d undecided\n", verdict, passed, failed, open)
-	if fails {
-		return errGate
-	}
-	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"strconv"
 	"syscall"
@@ -31,7 +32,8 @@ func labUpCommand() *cobra.Command {
 		Short: "Start the servers of a published study, until Ctrl-C",
 		Long: `Starts the servers of one of the five published studies (docs/studies.md) on
 this machine until Ctrl-C, on the study's ports and with its paths and messages,
-and prints commands to try.`,
+and prints commands to try. With --on kubernetes the servers are pods, with
+ports on every node.`,
 		Example: `  rpclab lab up channels
   curl 'http://127.0.0.1:8080/?type=ClientWithReuseConn&n=1000'`,
 		Args: func(c *cobra.Command, args []string) error { return known(c, "study", args) },
@@ -42,16 +44,17 @@ and prints commands to try.`,
 }
 
 func labResetCommand() *cobra.Command {
-	port := stack.Port
+	port, host := stack.Port, "127.0.0.1"
 	command := &cobra.Command{
-		Use:     "reset",
-		Short:   "Reset the call counters of every running gateway to 0",
-		Example: `  rpclab lab reset`,
-		Args:    noArgs,
+		Use:   "reset",
+		Short: "Reset the call counters of every running gateway to 0",
+		Example: `  rpclab lab reset
+  rpclab lab reset --host 172.18.0.2     a node of Kubernetes`,
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			count := 0
 			for _, p := range stack.Plans() {
-				switch err := resetGateway(c.Context(), port+p.Offset); {
+				switch err := resetGateway(c.Context(), net.JoinHostPort(host, strconv.Itoa(port+p.Offset))); {
 				case err == nil:
 					count++
 				case !errors.Is(err, syscall.ECONNREFUSED): // refused: this gateway does not run
@@ -59,21 +62,22 @@ func labResetCommand() *cobra.Command {
 				}
 			}
 			if count == 0 {
-				return fmt.Errorf("no gateway is running on port %d or the ports after it: start them with 'rpclab lab up balancing'", port)
+				return fmt.Errorf("no gateway is running at %s, port %d or the ports after it: start them with 'rpclab lab up balancing'", host, port)
 			}
 			fmt.Fprintf(c.ErrOrStderr(), "rpclab: reset the counters of %d gateways\n", count)
 			return nil
 		},
 	}
 	command.Flags().IntVar(&port, "port", stack.Port, "`port` of the first gateway")
+	command.Flags().StringVar(&host, "host", host, "`address` of the gateways: this machine or a node of Kubernetes")
 	return command
 }
 
-// resetGateway sets the counters of the gateway on a port to 0.
-func resetGateway(ctx context.Context, port int) error {
+// resetGateway sets the counters of the gateway at an address to 0.
+func resetGateway(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://127.0.0.1:"+strconv.Itoa(port)+"/-/reset", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+address+"/-/reset", nil)
 	if err != nil {
 		return err
 	}
@@ -82,7 +86,7 @@ func resetGateway(ctx context.Context, port int) error {
 		return err
 	}
 	if response.Body.Close(); response.StatusCode != http.StatusOK {
-		return fmt.Errorf("the program that listens on port %d is no gateway: it responds %s", port, response.Status)
+		return fmt.Errorf("the program that listens on %s is no gateway: it responds %s", address, response.Status)
 	}
 	return nil
 }

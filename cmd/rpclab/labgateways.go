@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -19,6 +20,7 @@ import (
 // labBalancingFlags are the flags of `rpclab lab up balancing`.
 type labBalancingFlags struct {
 	stack.Options
+	labFlags
 	routes   []string
 	targets  string
 	language string
@@ -36,6 +38,9 @@ proxies of the route, and its own servers. The gateway of clusterip is on port
 30612, that of headless on 30613 and that of the mesh (envoy) on 30614, as in
 the study. The command prints a table of all gateways.
 
+With --on kubernetes they are pods in a namespace of their own, the three
+gateways have these ports on every node, and Ctrl-C deletes the namespace.
+
 The scenarios of the study, with --language python as published:
   1  --workers 1 --model one-thread
   2  (the default)
@@ -46,12 +51,14 @@ The scenarios of the study, with --language python as published:
   seq 1 50 | xargs -I{} -P20 \
     curl 'http://127.0.0.1:30613/fibonacci/random?iterations=100'
   rpclab lab reset
-  rpclab lab up balancing --language python --workers 1 --model one-thread`,
+  rpclab lab up balancing --language python --workers 1 --model one-thread
+  rpclab lab up balancing --on kubernetes --language python --model async`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return labBalancing(c, f) },
 	}
 	flags := command.Flags()
-	flags.StringSliceVar(&f.routes, "routes", nil, "start only these routes, comma-separated")
+	f.register(flags)
+	flags.StringSliceVar(&f.routes, "routes", nil, "start only these routes, comma-separated (default: all; on kubernetes those of the study)")
 	flags.IntVar(&f.Port, "port", stack.Port, "`port` of the first gateway; the other gateways use ports after it")
 	flags.IntVar(&f.Replicas, "replicas", 3, "number of servers of each route")
 	flags.StringVar(&f.Model, "model", gateway.Threads, "`model` of the gateways, and of servers in Python: "+strings.Join(gateway.Models, ", "))
@@ -72,13 +79,10 @@ func labBalancing(c *cobra.Command, f labBalancingFlags) error {
 		if f.Model == gateway.Async {
 			model = "grpc-aio"
 		}
-		if f.Server, err = languageCommand(c, python); err != nil {
-			return err
-		}
-		f.Gateway, f.ServerArgs = f.Server, append(f.ServerArgs, "--model", model)
+		f.ServerArgs = append(f.ServerArgs, "--model", model)
 	}
 	return runGateways(c, gatewayLab{
-		Options: f.Options, plans: plans, targets: f.targets, paths: []string{"/fibonacci/random?iterations=100"},
+		Options: f.Options, flags: f.labFlags, language: f.language, plans: plans, targets: f.targets, paths: []string{"/fibonacci/random?iterations=100"},
 		remedy: func(p stack.Plan) string { return routesWithout(p, plans) },
 	})
 }
@@ -113,10 +117,13 @@ func (f labBalancingFlags) plans() ([]stack.Plan, error) {
 	if f.workers < 1 || f.workers > 1000 {
 		return nil, fmt.Errorf("--workers %d: use 1 to 1000", f.workers)
 	}
-	if err := checkPort("--port", f.Port); err != nil {
+	if err := errors.Join(f.check(), checkPort("--port", f.Port)); err != nil {
 		return nil, err
 	}
-	if len(f.routes) == 0 {
+	switch {
+	case len(f.routes) == 0 && f.remote():
+		f.routes = []string{route.ClusterIP.Name, route.Headless.Name, route.Envoy.Name}
+	case len(f.routes) == 0:
 		return all, nil
 	}
 	return slices.DeleteFunc(all, func(p stack.Plan) bool { return !slices.Contains(f.routes, p.Route.Name) }), nil
@@ -137,6 +144,7 @@ func routesWithout(p stack.Plan, all []stack.Plan) string {
 }
 
 func labChannelsCommand() *cobra.Command {
+	var where labFlags
 	options := stack.Options{Model: gateway.Threads, ServerArgs: []string{"--delay", "500ms"}}
 	command := &cobra.Command{
 		Use:   "channels",
@@ -147,7 +155,10 @@ client, which makes n calls at once for each HTTP request and counts the answers
 by the servers' IP addresses.
 
 The study scales and kills its servers with kubectl. Here, type "scale N" or
-"kill N" and Enter.`,
+"kill N" and Enter.
+
+With --on kubernetes they are pods in a namespace of their own, the client has
+port 30620 on every node, and Ctrl-C deletes the namespace.`,
 		Example: `  rpclab lab up channels
   curl 'http://127.0.0.1:8080/?type=Client&n=1000'
   curl 'http://127.0.0.1:8080/?type=ClientWithReuseConn&n=2000'
@@ -157,16 +168,18 @@ The study scales and kills its servers with kubectl. Here, type "scale N" or
 			if options.Replicas < 1 || options.Replicas > 100 {
 				return usageError{fmt.Errorf("--replicas %d: use 1 to 100", options.Replicas)}
 			}
-			if err := checkPort("--port", options.Port); err != nil {
+			options.Port = where.port(c, "port", options.Port, 30620)
+			if err := errors.Join(where.check(), checkPort("--port", options.Port)); err != nil {
 				return usageError{err}
 			}
 			return runGateways(c, gatewayLab{
-				Options: options, plans: []stack.Plan{{Route: route.KubeResolver}},
+				Options: options, flags: where, language: language.Go, plans: []stack.Plan{{Route: route.KubeResolver}},
 				paths:  []string{"/?type=Client&n=1000", "/?type=ClientWithReuseConn&n=1000", "/?type=ClientWithKubeResolver&n=1000"},
 				remedy: func(stack.Plan) string { return "" }, started: func(s *stack.Stack) { readScaling(c, s) },
 			})
 		},
 	}
+	where.register(command.Flags())
 	command.Flags().IntVar(&options.Port, "port", 8080, "`port` of the client")
 	command.Flags().IntVar(&options.Replicas, "replicas", 3, "number of servers")
 	return command

@@ -59,42 +59,33 @@ func newLabCluster(c *cobra.Command) (servers *local.Cluster, self []string, err
 // gatewayLab is a study whose servers are called through gateways.
 type gatewayLab struct {
 	stack.Options
-	plans   []stack.Plan
-	targets string                  // file with the targets for Prometheus; empty: none
-	paths   []string                // of a gateway, to try
-	remedy  func(stack.Plan) string // what to do if a stack does not start
-	started func(*stack.Stack)      // runs together with the first stack until the lab ends; nil: nothing
+	flags    labFlags
+	language string // of gateways and servers
+	plans    []stack.Plan
+	targets  string                  // file with the targets for Prometheus; empty: none
+	paths    []string                // of a gateway, to try
+	remedy   func(stack.Plan) string // what to do if a stack does not start
+	started  func(*stack.Stack)      // runs together with the first stack until the lab ends; nil: nothing
 }
 
 // runGateways starts the stacks and runs them until Ctrl-C.
 func runGateways(c *cobra.Command, l gatewayLab) (err error) {
-	for _, p := range l.plans {
-		if err := l.Check(p); err != nil {
-			return fmt.Errorf("%w%s", err, l.remedy(p))
-		}
-	}
-	servers, self, err := newLabCluster(c)
+	start, end, err := l.prepare(c)
 	if err != nil {
 		return err
 	}
-	l.Self, l.Cluster = self, servers
 	var stacks []*stack.Stack
-	defer func() {
-		for _, running := range stacks {
-			err = errors.Join(err, running.Close())
-		}
-		err = errors.Join(err, servers.Close())
-	}()
+	defer func() { err = errors.Join(err, end(stacks)) }()
 	rows := [][]string{{"route", "port", "mode", "try"}}
 	for _, p := range l.plans {
-		running, err := stack.Start(c.Context(), l.Options, p)
+		running, err := start(p)
 		if err != nil {
 			return orInterrupted(c, fmt.Errorf("%w%s", err, l.remedy(p)))
 		}
 		stacks = append(stacks, running)
-		_, port, _ := strings.Cut(running.Gateway.Address, ":")
+		_, port, _ := strings.Cut(running.Address, ":")
 		for _, path := range l.paths {
-			rows = append(rows, []string{p.Route.Name, port, p.Route.Name, fmt.Sprintf("curl 'http://%s%s'", running.Gateway.Address, path)})
+			rows = append(rows, []string{p.Route.Name, port, p.Route.Name, fmt.Sprintf("curl 'http://%s%s'", running.Address, path)})
 		}
 	}
 	if l.started != nil {
@@ -115,6 +106,41 @@ func runGateways(c *cobra.Command, l gatewayLab) (err error) {
 	return nil
 }
 
+// prepare returns how to start a stack, here or on Kubernetes, and how to end all.
+func (l gatewayLab) prepare(c *cobra.Command) (start func(stack.Plan) (*stack.Stack, error), end func([]*stack.Stack) error, err error) {
+	if l.flags.remote() {
+		var tools []string
+		for _, p := range l.plans {
+			if p.Route.Binary != "" {
+				tools = append(tools, p.Route.Binary)
+			}
+		}
+		remote, err := l.flags.open(c, tools, l.language)
+		return func(p stack.Plan) (*stack.Stack, error) { return remote.startStack(c.Context(), l.Options, p) },
+			func([]*stack.Stack) error { return remote.close() }, err
+	}
+	for _, p := range l.plans {
+		if err := l.Check(p); err != nil {
+			return nil, nil, fmt.Errorf("%w%s", err, l.remedy(p))
+		}
+	}
+	if l.Server, err = languageCommand(c, l.language); err != nil {
+		return nil, nil, err
+	}
+	servers, self, err := newLabCluster(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	l.Self, l.Cluster, l.Gateway = self, servers, l.Server
+	return func(p stack.Plan) (*stack.Stack, error) { return stack.Start(c.Context(), l.Options, p) },
+		func(stacks []*stack.Stack) (err error) {
+			for _, running := range stacks {
+				err = errors.Join(err, running.Close())
+			}
+			return errors.Join(err, servers.Close())
+		}, nil
+}
+
 // labServer is a server of a study that is called directly, at an address of its own.
 type labServer struct {
 	cluster.Spec
@@ -122,33 +148,24 @@ type labServer struct {
 	try  []string // commands
 }
 
-// runServers starts the servers and runs them until Ctrl-C.
-func runServers(c *cobra.Command, all []labServer) (err error) {
-	for _, s := range all {
-		listener, err := net.Listen("tcp", s.Listen)
-		if err != nil {
-			return fmt.Errorf("%s: cannot listen on %s: %w: stop the program that uses it, or choose another port", s.what, s.Listen, err)
-		}
-		if err := listener.Close(); err != nil {
-			return err
-		}
-	}
-	servers, _, err := newLabCluster(c)
+// runServers starts the servers, in a language, and runs them until Ctrl-C.
+func runServers(c *cobra.Command, f labFlags, languageName string, all []labServer) (err error) {
+	start, end, err := prepareServers(c, f, languageName, all)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, servers.Close()) }()
+	defer func() { err = errors.Join(err, end()) }()
 	var running []cluster.Deployment
 	rows := [][]string{{"server", "address", "try"}}
 	for _, s := range all {
 		s.Replicas = 1
-		d, err := servers.Deploy(c.Context(), s.Spec)
+		d, address, err := start(s.Spec)
 		if err != nil {
 			return orInterrupted(c, fmt.Errorf("%s: %w", s.what, err))
 		}
 		running = append(running, d)
 		for _, try := range s.try {
-			rows = append(rows, []string{s.what, s.Listen, try})
+			rows = append(rows, []string{s.what, address, strings.ReplaceAll(try, s.Listen, address)})
 		}
 	}
 	showLab(c, rows, func() (failures []string) {
@@ -161,6 +178,38 @@ func runServers(c *cobra.Command, all []labServer) (err error) {
 	})
 	<-c.Context().Done() // until Ctrl-C
 	return nil
+}
+
+// prepareServers returns how to start a server, here or on Kubernetes, and how to end all.
+func prepareServers(c *cobra.Command, f labFlags, languageName string, all []labServer) (start func(cluster.Spec) (cluster.Deployment, string, error), end func() error, err error) {
+	if f.remote() {
+		remote, err := f.open(c, nil, languageName)
+		return func(spec cluster.Spec) (cluster.Deployment, string, error) {
+			return remote.startServer(c.Context(), spec)
+		}, remote.close, err
+	}
+	command, err := languageCommand(c, languageName)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, s := range all {
+		listener, err := net.Listen("tcp", s.Listen)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: cannot listen on %s: %w: stop the program that uses it, or choose another port", s.what, s.Listen, err)
+		}
+		if err := listener.Close(); err != nil {
+			return nil, nil, err
+		}
+	}
+	servers, _, err := newLabCluster(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	return func(spec cluster.Spec) (cluster.Deployment, string, error) {
+		spec.Command = command
+		d, err := servers.Deploy(c.Context(), spec)
+		return d, spec.Listen, err
+	}, servers.Close, nil
 }
 
 // showLab prints what runs, and afterwards the processes that exit unexpectedly.

@@ -26,24 +26,28 @@ func onLoopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.
 
 func labChainCommand() *cobra.Command {
 	var restPort, grpcPort int
+	var where labFlags
 	command := &cobra.Command{
 		Use:   "chain",
 		Short: "Start the REST and gRPC servers of the chain study",
 		Long: `Starts the servers of the published comparison of one dependent call (see
 docs/studies.md) on this machine until Ctrl-C. REST is on port 8000 and gRPC on
 50051, with the paths, packages and messages of the study, so its clients work
-unchanged. Both servers are in Go.`,
+unchanged. Both servers are in Go.
+
+With --on kubernetes they are pods, with ports 30800 and 30051 on every node.`,
 		Example: `  rpclab lab up chain
   curl http://localhost:8000/increase/41
   rpclab load --call python_to_python_simple.Simple_python_python/increase \
       -d '{"num": "{{.Number}}"}' -c 1 -n 10000 127.0.0.1:50051`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := errors.Join(checkPort("--rest-port", restPort), checkPort("--port", grpcPort)); err != nil {
+			restPort, grpcPort = where.port(c, "rest-port", restPort, 30800), where.port(c, "port", grpcPort, 30051)
+			if err := errors.Join(where.check(), checkPort("--rest-port", restPort), checkPort("--port", grpcPort)); err != nil {
 				return usageError{err}
 			}
 			rest, grpc := onLoopback(restPort), onLoopback(grpcPort)
-			return runServers(c, []labServer{
+			return runServers(c, where, language.Go, []labServer{
 				{what: "rest", Spec: cluster.Spec{Name: "rest", Listen: rest, Protocol: language.REST, Args: []string{"--model", workload.REST, "--published"}},
 					try: []string{"curl http://" + rest + "/increase/41"}},
 				{what: "grpc", Spec: cluster.Spec{Name: "grpc", Listen: grpc, Args: []string{"--published"}},
@@ -51,6 +55,7 @@ unchanged. Both servers are in Go.`,
 			})
 		},
 	}
+	where.register(command.Flags())
 	command.Flags().IntVar(&restPort, "rest-port", 8000, "`port` of REST")
 	command.Flags().IntVar(&grpcPort, "port", 50051, "`port` of gRPC")
 	return command
@@ -59,6 +64,7 @@ unchanged. Both servers are in Go.`,
 func labStreamsCommand() *cobra.Command {
 	var port int
 	var dir, client string
+	var where labFlags
 	command := &cobra.Command{
 		Use:   "streams",
 		Short: "Start the calculator of the streams study",
@@ -70,27 +76,32 @@ and messages of the study, and rpclab.v1.CalculatorService.
 The keys are new each time. rpclab writes them below a directory, for 'rpclab
 load' (keys.json) and for the study's own client, which has them in certs, cms
 and jwt, and removes them when it ends. A client's name must be that of its
-certificate.`,
+certificate.
+
+With --on kubernetes the server is a pod, with port 30051 on every node. Its
+certificate has no name of a node, which 'rpclab load' does not need.`,
 		Example: `  rpclab lab up streams --keys-dir keys
   rpclab load --keys keys/keys.json -host=127.0.0.1:50051 -mode=bidirectional \
       -interval=1 -transactions=1000 -client-id=myClient -x 3 -y 1 \
       -operation=isprime -latency-gt=10 -jwt-gen=once`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := checkPort("--port", port); err != nil {
+			port = where.port(c, "port", port, 30051)
+			if err := errors.Join(where.check(), checkPort("--port", port)); err != nil {
 				return usageError{err}
 			}
-			return labStreams(c, onLoopback(port), dir, client)
+			return labStreams(c, where, onLoopback(port), dir, client)
 		},
 	}
 	flags := command.Flags()
+	where.register(flags)
 	flags.IntVar(&port, "port", 50051, "`port` of the server")
 	flags.StringVar(&dir, "keys-dir", "", "new `directory` for the keys (default: a temporary one)")
 	flags.StringVar(&client, "client-id", "myClient", "`name` in the certificate of the study's client")
 	return command
 }
 
-func labStreams(c *cobra.Command, listen, dir, client string) (err error) {
+func labStreams(c *cobra.Command, where labFlags, listen, dir, client string) (err error) {
 	if dir == "" {
 		if dir, err = os.MkdirTemp("", "rpclab-keys-"); err != nil {
 			return err
@@ -113,7 +124,7 @@ func labStreams(c *cobra.Command, listen, dir, client string) (err error) {
 		return err
 	}
 	load := "rpclab load --keys " + file + " -host=" + listen + " -interval=1 -transactions=1000 -client-id=" + client + " -x 3 -y 1 -operation=isprime -latency-gt=10 -jwt-gen=once -mode="
-	return runServers(c, []labServer{{
+	return runServers(c, where, language.Go, []labServer{{
 		what: "calculator", try: []string{load + "bidirectional", load + "unary -workers=3"},
 		Spec: cluster.Spec{Name: "calculator", Listen: listen, Args: []string{"--published", "--secured"}, Security: &security.Config{Policy: policy, Keys: keys}},
 	}})
@@ -121,6 +132,7 @@ func labStreams(c *cobra.Command, listen, dir, client string) (err error) {
 
 // labLadderFlags are the flags of `rpclab lab up ladder`.
 type labLadderFlags struct {
+	labFlags
 	language, rest, grpc string // the models of the servers
 	restPort, grpcPort   int
 	cpus                 float64
@@ -138,6 +150,9 @@ REST (POST /orders) on port 8080 and gRPC (OrderService/PlaceOrder) on 9090,
 each with 1 CPU and 1.5 GiB. Both wait 200 to 499 ms. Servers in Go also accept
 the study's own messages; those in Java accept rpclab's.
 
+With --on kubernetes they are pods with these limits, and have ports 30080 and
+30090 on every node.
+
 --script writes the load for k6, with the file order.proto that it needs: each
 user keeps its connection and sends 1,000 articles. With -e PUBLISHED=1 the
 script repeats the study's mistakes: orders have no articles, and a user of gRPC
@@ -148,9 +163,13 @@ connects for every call.`,
   rpclab load --call rpclab.v1.OrderService/PlaceOrder -d '{}' \
       -c 1000 --think 1s --duration 60s 127.0.0.1:9090`,
 		Args: noArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return labLadder(c, f) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			f.restPort, f.grpcPort = f.port(c, "rest-port", f.restPort, 30080), f.port(c, "port", f.grpcPort, 30090)
+			return labLadder(c, f)
+		},
 	}
 	flags := command.Flags()
+	f.register(flags)
 	flags.StringVar(&f.language, "language", "java", "`language` of the servers: java or go")
 	flags.StringVar(&f.rest, "rest", "", "`model` of the REST server: rest-blocking, rest-virtual or rest-webflux (default rest-blocking)")
 	flags.StringVar(&f.grpc, "grpc", "", "`model` of the gRPC server: grpc-netty or grpc-servlet (default grpc-netty)")
@@ -172,14 +191,7 @@ func labLadder(c *cobra.Command, f labLadderFlags) error {
 			return err
 		}
 	}
-	command, err := languageCommand(c, f.language)
-	if err != nil {
-		return err
-	}
-	for i := range servers {
-		servers[i].Command = command
-	}
-	return runServers(c, servers)
+	return runServers(c, f.labFlags, f.language, servers)
 }
 
 // servers are the servers of REST and gRPC.
@@ -200,7 +212,7 @@ func (f labLadderFlags) servers() (all []labServer, err error) {
 	if f.cpus < 0 {
 		return nil, fmt.Errorf("--cpus %g: use 0 or more", f.cpus)
 	}
-	if err := errors.Join(checkPort("--rest-port", f.restPort), checkPort("--port", f.grpcPort)); err != nil {
+	if err := errors.Join(f.check(), checkPort("--rest-port", f.restPort), checkPort("--port", f.grpcPort)); err != nil {
 		return nil, err
 	}
 	for _, s := range []struct {

@@ -17,11 +17,12 @@ func main() {
 	ctx, stop := interruptible()
 	defer stop()
 	command := root()
+	named := asPlugin(command, os.Args[0])
 	command.SetArgs(withTwoDashes(os.Args[1:]))
 	executed, err := command.ExecuteContextC(ctx)
 	if err != nil && !errors.Is(err, errReported) {
 		text := strings.ReplaceAll(err.Error(), context.Canceled.Error(), "interrupted")
-		fmt.Fprintln(os.Stderr, "rpclab:", strings.TrimPrefix(text, "rpclab ")) // which many errors begin with, before a command
+		fmt.Fprintln(os.Stderr, "rpclab:", named(strings.TrimPrefix(text, "rpclab "))) // which many errors begin with, before a command
 		if defaults := executed.Annotations[appliedDefaults]; defaults != "" && exitCode(err) == exitUsage {
 			fmt.Fprintln(os.Stderr, "rpclab:", defaults)
 		}

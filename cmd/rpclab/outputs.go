@@ -176,10 +176,10 @@ func (o outputs) writeDistributions(d result.Document) error {
 
 // renderReport writes the report of a run, or the summary of `rpclab load`.
 func (o outputs) renderReport(out io.Writer, d result.Document) error {
-	if d.Experiment == generator.Experiment {
-		return summary.Terminal(out, d)
-	}
 	options := o.terminal(out)
+	if d.Experiment == generator.Experiment {
+		return summary.Terminal(out, d, options.Color)
+	}
 	options.Full = o.full
 	return report.Terminal(out, d, options)
 }

@@ -133,8 +133,11 @@ func (s *liveView) close(d result.Document, err error) {
 	}
 }
 
-// hostNames are the names of this machine that requests may use.
-func hostNames(address string) (names []string) {
+// hostNames are the names of this machine, and more, that requests may use.
+func hostNames(address string, more ...string) (names []string) {
+	for _, name := range more {
+		names = append(names, strings.ToLower(name))
+	}
 	if name, err := os.Hostname(); err == nil {
 		names = append(names, strings.ToLower(name))
 	}

@@ -35,6 +35,7 @@ type runFlags struct {
 	keeping  storeFlags
 	machine  machineFlags
 	asserts  []string
+	gates    runGates
 	outputs  outputs
 	progress progressFlags
 	live     pageFlags
@@ -57,6 +58,10 @@ that time is the limit instead. --rounds N fixes the number of rounds; use it
 for runs that you compare with 'rpclab compare'. An experiment of fewer than 4
 rounds has no verdicts, so its number is fixed too.
 
+With --gate rpclab compares the run with the last one of the same experiment in
+the store, as 'rpclab compare' does, and the exit code is 1 if a gate fails. The
+first run has nothing to compare with and passes. The number of rounds is fixed.
+
 A run on this machine first waits until no other run or load of yours uses it.
 With --no-wait it starts at once, and the results of both say so.`,
 		Example: `  rpclab run channels --quick
@@ -65,6 +70,7 @@ With --no-wait it starts at once, and the results of both say so.`,
   rpclab run channels --plan
   rpclab run channels --plan --pilot
   rpclab run ./mine.yaml --rounds 10 --json out.json --md out.md
+  rpclab run ./mine.yaml --gate 'p99 ratio < 1.1'
   rpclab run churn --service orders.yaml
   rpclab run channels --service orders.yaml --mix get=80%,list=20%
   rpclab run channels --service orders.yaml --flow login,get
@@ -102,6 +108,7 @@ With --no-wait it starts at once, and the results of both say so.`,
 	f.machine.register(flags)
 	flags.StringArrayVar(&f.asserts, "assert", nil,
 		"`condition` that every arm must meet, such as 'p99 < 50ms' or 'errors == 0' (repeatable)")
+	f.gates.register(flags)
 	f.outputs.register(flags)
 	f.outputs.registerRun(flags)
 	f.progress.register(flags)
@@ -123,7 +130,7 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 	if c.Flags().Changed("listen") && !f.live.web {
 		return usageError{errListenWithoutWeb}
 	}
-	if err := errors.Join(f.progress.check(), f.checkUntil(c.Flags().Changed)); err != nil {
+	if err := errors.Join(f.progress.check(), f.checkUntil(c.Flags().Changed), f.gates.check(c.Flags().Changed, !f.keeping.noStore)); err != nil {
 		return usageError{err}
 	}
 	file, doc, err := openExperiment(name)
@@ -163,6 +170,9 @@ func (f runFlags) runAndReport(c *cobra.Command, plan lab.Plan, commandLine stri
 	if err := errors.Join(err, f.outputs.check(), f.live.check()); err != nil {
 		return usageError{err}
 	}
+	if err := f.gates.open(c.Context(), plan.Name, f.on, plan.Quick); err != nil {
+		return err
+	}
 	document, err := f.runAndShow(c, plan, commandLine)
 	if errors.Is(err, lab.ErrService) {
 		return usageError{err}
@@ -186,7 +196,7 @@ func (f runFlags) runAndReport(c *cobra.Command, plan lab.Plan, commandLine stri
 	if err := errors.Join(err, written); err != nil {
 		return err
 	}
-	if err := reportFailures(c.ErrOrStderr(), checks, len(document.Arms)); err != nil {
+	if err := errors.Join(reportFailures(c.ErrOrStderr(), checks, len(document.Arms)), f.gates.report(c.ErrOrStderr(), document)); err != nil {
 		return err
 	}
 	if document.Experiment == generator.Experiment {
@@ -272,7 +282,7 @@ func (f *runFlags) untilDecided(file string, doc []byte) (bool, error) {
 		return true, nil
 	}
 	fixed := func(setting string) bool { return strings.HasPrefix(strings.TrimSpace(setting), "rounds=") }
-	if f.Quick || f.Rounds > 0 || slices.ContainsFunc(f.Set, fixed) {
+	if f.Quick || f.Rounds > 0 || len(f.gates.gates) > 0 || slices.ContainsFunc(f.Set, fixed) {
 		return false, nil
 	}
 	e, err := experiment.Read(file, doc, lab.Vocabulary())
@@ -334,7 +344,8 @@ func (f runFlags) openKubernetes(ctx context.Context, plan lab.Plan, o *lab.Opti
 	for _, n := range api.Nodes(ctx) {
 		o.Nodes = append(o.Nodes, result.Node(n))
 	}
-	name, err := f.images.find(ctx, api, plan, o, bar)
+	var name string
+	name, o.MissingPrograms, err = f.images.find(ctx, api, imageNeeds{plan.Tools(), plan.Languages(), o.Nodes, o.Command}, bar)
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,6 @@ import (
 	"rpclab/internal/cluster/kubernetes"
 	"rpclab/internal/experiment"
 	"rpclab/internal/image"
-	"rpclab/internal/lab"
 	"rpclab/internal/language"
 	"rpclab/internal/process"
 	"rpclab/internal/result"
@@ -30,25 +29,39 @@ func (s *imageSource) register(flags *pflag.FlagSet) {
 	flags.StringVar(&s.load, "load-image", "", "`command` that loads the archive of an image, its last argument, into the nodes (default: $RPCLAB_LOAD_IMAGE, or the command of kind, k3d or minikube, by the context)")
 }
 
-// find returns the name of the image of a run's pods. If the user names none and a node lacks the image that the run
-// needs, find builds and loads it.
-func (s imageSource) find(ctx context.Context, api *kubernetes.API, plan lab.Plan, o *lab.Options, bar *progress) (name string, err error) {
+// imageNeeds is what the image of a run must contain.
+type imageNeeds struct {
+	tools     []string
+	languages []language.Language
+	nodes     []result.Node
+	command   string // that is repeated with the image
+}
+
+// find returns the name of the image of a run's pods, and why it lacks programs in some languages. If the user names
+// none and a node lacks the image that the run needs, find builds and loads it.
+func (s imageSource) find(ctx context.Context, api *kubernetes.API, needs imageNeeds, bar *progress) (name string, missing map[string]string, err error) {
 	if name := cmp.Or(s.name, os.Getenv("RPCLAB_IMAGE")); name != "" {
-		return name, nil
+		return name, nil, nil
 	}
 	dir, err := process.NewTempDir()
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	defer func() { err = errors.Join(err, dir.Remove()) }()
 	bar.wait("looking for the image of this run on the nodes")
-	contents := image.Options{Tools: plan.Tools(), Platform: platformOf(o.Nodes)}
-	if contents.Programs, o.MissingPrograms, err = buildPrograms(ctx, plan.Languages(), contents.Platform, bar.wait); err != nil {
-		return "", err
+	contents := image.Options{Tools: needs.tools, Platform: platformOf(needs.nodes)}
+	if contents.Programs, missing, err = buildPrograms(ctx, needs.languages, contents.Platform, bar.wait); err != nil {
+		return "", nil, err
 	}
 	if contents.Program, err = image.Program(ctx, contents.Platform, dir.Path); err != nil {
-		return "", err
+		return "", nil, err
 	}
+	name, err = s.provide(ctx, api, contents, filepath.Join(dir.Path, "image.tar"), needs.command, bar)
+	return name, missing, err
+}
+
+// provide returns the name of an image. If a node lacks the image, provide builds it into an archive and loads it.
+func (s imageSource) provide(ctx context.Context, api *kubernetes.API, contents image.Options, archive, run string, bar *progress) (name string, err error) {
 	if name, err = image.Name(contents); err != nil {
 		return "", err
 	}
@@ -65,10 +78,9 @@ func (s imageSource) find(ctx context.Context, api *kubernetes.API, plan lab.Pla
 		return name, nil
 	case loader == nil:
 		return "", fmt.Errorf("nodes lack the image %s of this run: %s. rpclab loads images into clusters of kind, k3d and minikube, and the context is %s.\n%s\n"+
-			"Or name a command that loads an archive into the nodes: --load-image COMMAND", name, strings.Join(lacking, ", "), cmp.Or(api.Context, "none"), pushInstead(name, contents, o.Command))
+			"Or name a command that loads an archive into the nodes: --load-image COMMAND", name, strings.Join(lacking, ", "), cmp.Or(api.Context, "none"), pushInstead(name, contents, run))
 	}
 	bar.wait("building the image " + name)
-	archive := filepath.Join(dir.Path, strings.ReplaceAll(name, ":", "-")+".tar")
 	built, err := image.Build(contents)
 	if err == nil {
 		err = image.WriteArchive(archive, name, built)
@@ -78,7 +90,7 @@ func (s imageSource) find(ctx context.Context, api *kubernetes.API, plan lab.Pla
 	}
 	bar.wait("loading the image into the nodes: " + command)
 	if _, err := process.Run(ctx, process.Spec{Args: slices.Concat(loader, []string{archive})}); err != nil {
-		return "", fmt.Errorf("cannot load the image %s into the nodes: %s: %w\n%s", name, command, err, pushInstead(name, contents, o.Command))
+		return "", fmt.Errorf("cannot load the image %s into the nodes: %s: %w\n%s", name, command, err, pushInstead(name, contents, run))
 	}
 	bar.note("Loaded the image " + name + " into the nodes: " + command)
 	return name, nil

@@ -22,6 +22,7 @@ import (
 type serveFlags struct {
 	files    []string
 	services []string // files
+	hosts    []string
 	live     pageFlags
 	keeping  storeFlags
 }
@@ -48,6 +49,7 @@ Ctrl-C stops the server. It stops a run in progress and stores its measurements.
   rpclab serve --service orders.yaml
   rpclab serve --experiment ./mine.yaml --metrics 127.0.0.1:9464
   rpclab serve --store-limit 2Gi
+  rpclab serve --host lab.example.org
   RPCLAB_TOKEN=$(openssl rand -hex 16) rpclab serve --listen 0.0.0.0:8421`,
 		Args: noArgs,
 		RunE: withStore(result.OpenStore, func(c *cobra.Command, store *result.Store, _ []string) error { return f.serve(c, store) }),
@@ -57,6 +59,7 @@ Ctrl-C stops the server. It stops a run in progress and stores its measurements.
 	flags.StringVar(&f.live.token, "token", "", "`secret` that clients need (default: the environment variable "+tokenVariable+", which other users cannot see)")
 	flags.StringArrayVar(&f.files, "experiment", nil, "also offer the experiment in `file` on the page (repeatable)")
 	flags.StringArrayVar(&f.services, "service", nil, "offer to measure the service in `file` (repeatable)")
+	flags.StringSliceVar(&f.hosts, "host", nil, "also serve requests for this `name`, such as that of a proxy (repeatable; default: only addresses, localhost and the name of this machine)")
 	f.live.registerMetrics(flags)
 	f.keeping.registerLimit(flags)
 	return command
@@ -83,13 +86,16 @@ func (f serveFlags) serve(c *cobra.Command, store *result.Store) (err error) {
 	log := slog.New(slog.NewTextHandler(out, nil))
 	interrupted := false
 	page, err := web.New(web.Options{
-		Store: store, Experiments: offered, Services: services, Draft: draftOf, Token: f.live.token, Hosts: hostNames(f.live.listen), Watch: shown.meters, Log: log,
+		Store: store, Experiments: offered, Services: services, Draft: draftOf, Token: f.live.token, Hosts: hostNames(f.live.listen, f.hosts...), Watch: shown.meters, Log: log,
 		Conduct: func(ctx context.Context, run web.Run, watch func(lab.Progress)) (result.Document, error) {
 			fmt.Fprintf(out, "rpclab: run %s of %s started\n", run.ID, run.Plan.Name)
 			d, err := conductLocal(ctx, out, run.Plan, lab.Options{ID: run.ID, Kind: "local", Store: store, Command: run.Command, Progress: watch}, machineFlags{noWait: true})
 			interrupted = interrupted || c.Context().Err() != nil
 			fmt.Fprintf(out, "rpclab: run %s %s\n", run.ID, outcome(d, err))
-			return d, errors.Join(err, f.keeping.apply(out, store))
+			if err := f.keeping.apply(out, store); err != nil { // the run is whole all the same
+				fmt.Fprintf(out, "rpclab: --store-limit: cannot remove the oldest runs: %v\n", err)
+			}
+			return d, err
 		},
 	})
 	if err != nil {

@@ -42,6 +42,9 @@ func Foresee(p result.Plan, earlier []result.Earlier) result.Plan {
 	for _, run := range []*result.PlannedRun{&p.Fewest, &p.Most} {
 		run.Tells = map[string]float64{}
 		for metric, all := range tells {
+			if run.Rounds < p.RoundsForVerdict {
+				break // it detects no difference
+			}
 			var ratios []float64
 			for _, precision := range all {
 				ratios = append(ratios, precision.After(float64(run.Rounds)).Ratio(usualPower))

@@ -16,6 +16,11 @@ func TestAPlanTellsMoreWithMoreRounds(t *testing.T) {
 	if v := p50(t, d); few < v.Power.Ratio80-1e-9 || few > v.Power.Ratio80+1e-9 || !(1 < many && many < few) {
 		t.Errorf("5 rounds detect %g and 10 detect %g; the run of 5 rounds detected %g", few, many, v.Power.Ratio80)
 	}
+	p.RoundsForVerdict = 4
+	p.Fewest.Rounds = 1
+	if p = Foresee(p, []result.Earlier{Earlier(d)}); len(p.Fewest.Tells) > 0 || p.Most.Tells["latency_p50"] != many {
+		t.Errorf("1 round of the 4 that a verdict needs detects %v, and 10 rounds %v; want nothing, and %g", p.Fewest.Tells, p.Most.Tells, many)
+	}
 	if len(p.From) != 1 || p.Fewest.TookMS == nil || p.Most.TookMS == nil {
 		t.Errorf("the plan is %+v", p)
 	}

@@ -160,8 +160,12 @@ func (d *document) checkArmService(e *Experiment, c Config, n *node, wrong *prob
 	if able := d.grammar.vocabulary.callersWith("service"); c.Caller.Command == nil && !slices.Contains(able, c.Caller.Kind) {
 		wrong.add(place("caller", "kind"), "the caller %s calls rpclab's own servers only: use the caller %s", c.Caller.Kind, joinOr(able))
 	}
-	if e.Services[i].TLS != nil && slices.Contains(d.grammar.vocabulary.ProxyRoutes, c.Route) {
-		wrong.add(place("route"), "route %s has a proxy that cannot read the encrypted calls of the service %s: use another route, or remove tls", c.Route, c.Service)
+	switch words := d.grammar.vocabulary; {
+	case e.Services[i].TLS == nil || !slices.Contains(words.ProxyRoutes, c.Route):
+	case slices.Contains(words.MeshRoutes, c.Route):
+		wrong.add(place("route"), "route %s has proxies that encrypt calls themselves, and cannot read those of the service %s, which are encrypted already: use another route, or remove tls", c.Route, c.Service)
+	case c.Caller.Command != nil:
+		wrong.add(place("route"), "route %s has a proxy that accepts calls in clear text and encrypts those to the service %s, and rpclab does not know whether the client of caller.command can make such calls: use a caller of rpclab, use another route, or remove tls", c.Route, c.Service)
 	}
 	d.checkServiceEvents(e, c, e.Services[i], wrong)
 	for _, path := range ofOwnServers {

@@ -3,6 +3,7 @@ package experiment
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -174,6 +175,32 @@ events: [{at: 1ms, slow: {backends: 1, by: 1s}}]
 		_, err := Expand("x.yaml", []byte(strings.Replace(doc, change[0], change[1], 1)), Options{Rounds: 1}, vocabulary)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v\nwant %s", change[1], err, want)
+		}
+	}
+}
+
+// Proxies of rpclab encrypt connections to a service, and those of a mesh cannot.
+func TestRoutesWithProxiesToServicesWithTLS(t *testing.T) {
+	words := vocabulary
+	words.Routes = append(slices.Clone(words.Routes), "envoy", "istio")
+	words.ProxyRoutes, words.MeshRoutes = []string{"envoy", "istio"}, []string{"istio"}
+	doc := `experiment: proxies
+question: What does a proxy cost?
+services:
+  shop: {server: {command: [./shop, "{{.Address}}"]}, calls: {get: {method: a.B/C}}, tls: {cacert: ca.pem}}
+defaults: {service: shop, workload: {call: get}, route: clusterip, load: {burst: 5}}
+arms:
+  none: {}
+  proxy: {route: envoy}
+`
+	for proxy, want := range map[string]string{
+		"route: envoy": "",
+		"route: istio": "x.yaml:8:18: route istio has proxies that encrypt calls themselves, and cannot read those of the service shop, which are encrypted already: use another route, or remove tls",
+		"route: envoy, caller: {command: [./mine]}": "x.yaml:8:18: route envoy has a proxy that accepts calls in clear text and encrypts those to the service shop, and rpclab does not know whether the client of caller.command can make such calls: use a caller of rpclab, use another route, or remove tls",
+	} {
+		_, err := Expand("x.yaml", []byte(strings.Replace(doc, "route: envoy", proxy, 1)), Options{Rounds: 1}, words)
+		if (err == nil) != (want == "") || err != nil && err.Error() != want {
+			t.Errorf("%s: %v\nwant %s", proxy, err, want)
 		}
 	}
 }

@@ -26,6 +26,8 @@ type Vocabulary struct {
 	FullClientRoutes []string
 	// ProxyRoutes have proxies that read calls.
 	ProxyRoutes []string
+	// MeshRoutes are those of the ProxyRoutes whose proxies a service mesh injects.
+	MeshRoutes []string
 	// TCPRoutes carry any protocol over TCP.
 	TCPRoutes []string
 	// RESTRoutes carry HTTP/1.1: TCPRoutes, and those with a proxy that speaks HTTP/1.1. Other routes carry only gRPC.

@@ -100,7 +100,7 @@ func (b infrastructureBuilder) sidecarArgs(t trial) []string {
 
 // spec returns the infrastructure of a trial for a number of callers.
 func (b infrastructureBuilder) spec(t trial, s cluster.Service, callers int) infrastructureSpec {
-	spec := infrastructureSpec{Route: t.route.Name, Service: s, Settings: t.settings, Callers: callers}
+	spec := infrastructureSpec{Route: t.route.Name, Service: s, Settings: t.settings, Callers: callers, TLS: t.proxyTLS}
 	if g := t.Config.Gateway; g != nil {
 		spec.Callers = 1 // the gateway
 		spec.Gateway = &gatewaySpec{

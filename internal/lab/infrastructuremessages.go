@@ -5,6 +5,7 @@ import (
 	"rpclab/internal/process/stdio"
 	"rpclab/internal/route/component"
 	"rpclab/internal/route/settings"
+	"rpclab/internal/service"
 )
 
 // In a cluster, infrastructure runs as children of `rpclab infrastructure`. The lab calls these
@@ -33,12 +34,14 @@ type infrastructureSpec struct {
 	Settings settings.Settings `json:"settings"`
 	Gateway  *gatewaySpec      `json:"gateway,omitempty"` // nil: the callers make the calls
 	Callers  int               `json:"callers"`           // number of callers, each with a proxy of its own if proxies are sidecars
+	TLS      *service.TLS      `json:"tls,omitempty"`     // of connections from proxies to backends; nil: clear text
 	IP       string            `json:"ip,omitempty"`      // address to listen on; empty: 127.0.0.1
 }
 
 type gatewaySpec struct {
 	Model   string   `json:"model"`
 	Channel string   `json:"channel,omitempty"`
+	Port    int      `json:"port,omitempty"`    // at which it listens; 0: a free one
 	Seed    uint64   `json:"seed"`              // of its random numbers
 	Command []string `json:"command,omitempty"` // command line, as in [gateway.ProcessSpec]
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strconv"
 	"sync"
 
 	"rpclab/internal/cluster"
@@ -24,7 +25,7 @@ type localInfrastructure struct {
 // startLocalInfrastructure starts the components of a route and the gateway. self is the
 // command line of this program.
 func startLocalInfrastructure(ctx context.Context, self []string, rt route.Route, spec infrastructureSpec) (h localInfrastructure, err error) {
-	host := route.Host{Self: self, Callers: spec.Callers, IP: spec.IP}
+	host := route.Host{Self: self, Callers: spec.Callers, IP: spec.IP, TLS: spec.TLS}
 	if spec.Gateway != nil {
 		host.IP = "" // only the gateway, on this machine, dials the route
 	}
@@ -37,7 +38,7 @@ func startLocalInfrastructure(ctx context.Context, self []string, rt route.Route
 		Model: spec.Gateway.Model, Channel: spec.Gateway.Channel, Seed: spec.Gateway.Seed, Command: spec.Gateway.Command,
 	}
 	if spec.IP != "" {
-		process.Listen = net.JoinHostPort(spec.IP, "0")
+		process.Listen = net.JoinHostPort(spec.IP, strconv.Itoa(spec.Gateway.Port))
 	}
 	g, err := gateway.Start(ctx, process)
 	if err != nil {

@@ -21,6 +21,7 @@ import (
 	"rpclab/internal/route"
 	"rpclab/internal/route/settings"
 	"rpclab/internal/security"
+	"rpclab/internal/service"
 	"rpclab/internal/workload"
 )
 
@@ -41,6 +42,9 @@ type trial struct {
 	programs []language.Language // of servers, gateway and callers, other than Go
 	security security.Policy     // that servers require of their clients
 	job      caller.Job
+	// proxyTLS is how the proxy of the route encrypts connections to backends, while callers call it in clear text;
+	// nil: the calls pass as the callers make them.
+	proxyTLS *service.TLS
 	versions map[string]cluster.Program // of a user's service, by the names that events have
 	// turn numbers the arms that are up at the same time, from 1; 0: the trial is alone.
 	turn    int
@@ -147,8 +151,32 @@ func resolveTrial(planned experiment.Trial, services []experiment.Service, dir s
 			return t, fmt.Errorf("service %s: %w", s.Name, err)
 		}
 		t.job.Flow = c.Workload.Flow != nil
+		if tls := t.endTLS().proxyTLS; tls != nil {
+			if err := t.route.CheckTLS(*tls); err != nil {
+				return t, fmt.Errorf("service %s: %w", s.Name, err)
+			}
+		}
 	}
 	return t, nil
+}
+
+// endTLS moves the TLS of a service to the proxy of the route, as where a sidecar or a load balancer encrypts connections
+// to backends: callers call the proxy in clear text. On a route without such a proxy the trial stays as it is.
+func (t trial) endTLS() trial {
+	if t.route.Binary == "" || len(t.job.Calls) == 0 || t.job.Calls[0].TLS == nil {
+		return t
+	}
+	own := *t.job.Calls[0].TLS // all calls of a service have the same
+	own.ServerName = t.job.Calls[0].VerifiedName()
+	t.proxyTLS = &own
+	t.job.Calls = slices.Clone(t.job.Calls)
+	for i := range t.job.Calls {
+		c := &t.job.Calls[i]
+		if c.TLS = nil; c.HTTP == "" { // with TLS, the name is the authority of gRPC calls
+			c.Authority = cmp.Or(c.Authority, own.ServerName)
+		}
+	}
+	return t
 }
 
 // otherLanguages returns the languages of a trial's programs other than Go.

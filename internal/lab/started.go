@@ -20,6 +20,7 @@ type startedTrial struct {
 
 // start starts the callers and the infrastructure of a trial. An error ends the run.
 func (c *trialRunner) start(ctx context.Context, t trial, servers cluster.Deployment) (s *startedTrial, err error) {
+	t = t.endTLS()
 	s = &startedTrial{trial: t}
 	if s.callers, err = startCallers(ctx, c.builder.cluster, t, c.builder.sidecarArgs(t), c.progress.live); err != nil {
 		return nil, err

@@ -104,6 +104,9 @@ func Vocabulary() experiment.Vocabulary {
 		if rt.Binary != "" || rt.Mesh != "" {
 			v.ProxyRoutes = append(v.ProxyRoutes, name)
 		}
+		if rt.Mesh != "" {
+			v.MeshRoutes = append(v.MeshRoutes, name)
+		}
 		if rt.GoOnly {
 			v.GoOnlyRoutes = append(v.GoOnlyRoutes, name)
 		}

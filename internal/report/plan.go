@@ -54,7 +54,11 @@ func plannedRuns(p *page, d result.Plan) {
 	add := func(name string, run result.PlannedRun) {
 		row := []string{name, number(float64(run.Rounds)), number(float64(run.Trials)), timeOfPlan(run)}
 		for _, metric := range metrics {
-			row = append(row, detectable(run.Tells[metric]))
+			difference := "–" // too few rounds for a verdict
+			if ratio, known := run.Tells[metric]; known {
+				difference = detectable(ratio)
+			}
+			row = append(row, difference)
 		}
 		t.rows = append(t.rows, row)
 	}
@@ -86,6 +90,10 @@ func plannedRuns(p *page, d result.Plan) {
 			text += load + " had another length; longer loads have less noise."
 		}
 		p.item(text)
+		return
+	}
+	if d.Most.Rounds < d.RoundsForVerdict {
+		p.alarm(fmt.Sprintf("The run detects no difference: a verdict needs %s. Add --rounds %d.", plural(d.RoundsForVerdict, "round"), d.RoundsForVerdict))
 		return
 	}
 	why := "no run of this experiment on this machine is stored"

@@ -46,8 +46,16 @@ func power(p *page, d result.Document) {
 	}
 }
 
+// maxDetectable is the largest ratio that is printed as a difference. The noise of a few rounds says no more about larger ones.
+const maxDetectable = 100
+
 // detectable formats a ratio over 1 as a difference.
-func detectable(ratio float64) string { return atMost(ratio - 1) }
+func detectable(ratio float64) string {
+	if ratio > maxDetectable {
+		return fmt.Sprintf("over %d-fold", maxDetectable)
+	}
+	return atMost(ratio - 1)
+}
 
 // longerInWords says with which flags a run detects a difference and how much longer it takes, in one line of
 // a summary.

@@ -71,6 +71,14 @@ func btoi(b bool) int {
 	return 0
 }
 
+// Title returns a line as a terminal shows a title, in bold if it has colours.
+func Title(line string, color bool) string { return painted(line, block{kind: title}, color) }
+
+// Alarm returns a line as a terminal shows what must not be overlooked, in yellow if it has colours.
+func Alarm(line string, color bool) string {
+	return painted(line, block{kind: sentence, tone: loud}, color)
+}
+
 func painted(line string, b block, color bool) string {
 	if !color || line == "" {
 		return line

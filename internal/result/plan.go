@@ -18,6 +18,8 @@ type Plan struct {
 	Fewest      PlannedRun `json:"fewest"`
 	Most        PlannedRun `json:"most"`
 	TimeLimitMS int64      `json:"time_limit_ms,omitempty"` // 0: none
+	// RoundsForVerdict is the smallest number of rounds with which verdicts are possible.
+	RoundsForVerdict int `json:"rounds_for_verdict"`
 	// From are the IDs of the earlier runs on this machine from which times, differences and memory are
 	// estimated; empty: none.
 	From []string `json:"from"`
@@ -49,6 +51,6 @@ type PlannedRun struct {
 	TookMS *float64 `json:"took_ms"`
 	LoadMS float64  `json:"load_ms"`
 	// Tells are the smallest true ratios that 80 % of such runs detect in every pair, by headline metric;
-	// empty: not known.
+	// empty: not known, or the run has too few rounds for a verdict.
 	Tells map[string]float64 `json:"tells"`
 }

@@ -45,14 +45,15 @@ type greeters struct {
 	servers   map[string]*grpc.Server
 	service   cluster.Service
 	callers   int // of a sidecar each; 0: one caller
+	options   []grpc.ServerOption
 }
 
 func (g *greeters) self() []string { return []string{testkit.Rpclab(g.t)} }
 
 // startGreeters starts backends b1 to bn.
-func startGreeters(t *testing.T, n int) *greeters {
+func startGreeters(t *testing.T, n int, options ...grpc.ServerOption) *greeters {
 	t.Helper()
-	g := &greeters{t: t, endpoints: cluster.NewEndpoints(), servers: map[string]*grpc.Server{}}
+	g := &greeters{t: t, endpoints: cluster.NewEndpoints(), servers: map[string]*grpc.Server{}, options: options}
 	for i := range n {
 		g.start(i + 1)
 	}
@@ -82,12 +83,12 @@ func (g *greeters) start(n int) {
 	addr := listener.Addr().(*net.TCPAddr).AddrPort()
 	g.port = int(addr.Port())
 	id := fmt.Sprintf("b%d", n)
-	server := grpc.NewServer(grpc.UnaryInterceptor(func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+	server := grpc.NewServer(append(g.options, grpc.UnaryInterceptor(func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 		if err := grpc.SetTrailer(ctx, metadata.Pairs(backendKey, id)); err != nil {
 			return nil, err
 		}
 		return handle(ctx, request)
-	}))
+	}))...)
 	healthpb.RegisterHealthServer(server, health.NewServer())
 	go func() { _ = server.Serve(listener) }() // ends with Stop
 	g.servers[id] = server
@@ -215,11 +216,16 @@ func (g *greeters) startInfrastructure(r route.Route, o settings.Settings) route
 // channel opens a grpc-go channel to a target until the test ends.
 func (g *greeters) channel(target caller.Target) *grpc.ClientConn {
 	g.t.Helper()
+	return openChannel(g.t, target)
+}
+
+func openChannel(t *testing.T, target caller.Target) *grpc.ClientConn {
+	t.Helper()
 	cc, err := grpc.NewClient(target.URI, grpcgo.DialOptions(target)...)
 	if err != nil {
-		g.t.Fatal(err)
+		t.Fatal(err)
 	}
-	g.t.Cleanup(func() { _ = cc.Close() })
+	t.Cleanup(func() { _ = cc.Close() })
 	return cc
 }
 

@@ -12,6 +12,7 @@ import (
 	"rpclab/internal/process"
 	"rpclab/internal/route/component"
 	"rpclab/internal/route/settings"
+	"rpclab/internal/service"
 )
 
 // StartFunc starts the infrastructure of a route: proxies, control plane, forwarder. The lab
@@ -25,6 +26,8 @@ type Host struct {
 	Dir  string   // an empty directory, not shared, for configuration and sockets
 	// Callers is the number of caller processes, each of which may have a sidecar.
 	Callers int
+	// TLS is how proxies encrypt connections to backends; nil: clear text.
+	TLS *service.TLS
 	// AllocateAddress returns another free address (host:port) at each call.
 	AllocateAddress func() (string, error)
 }

@@ -59,7 +59,7 @@ func startNginx(ctx context.Context, s cluster.Service, o settings.Settings, h H
 		return Infrastructure{}, err
 	}
 	return startProxies(ctx, s, o, h, backends, func(at site) (proxy, error) {
-		p := &nginxProcess{site: at, statusPath: "/" + rand.Text(), workers: o.Proxy.Workers, balance: nginxBalance[o.Policy], upstreamHeader: upstreamHeader(o), http1: o.HTTP1, written: backends.usable().Addrs(), signalled: true}
+		p := &nginxProcess{site: at, statusPath: "/" + rand.Text(), workers: o.Proxy.Workers, balance: nginxBalance[o.Policy], upstreamHeader: upstreamHeader(o), http1: o.HTTP1, tls: o.TLS, written: backends.usable().Addrs(), signalled: true}
 		text, err := p.configure(p.written)
 		return proxy{
 			files: map[string]string{"nginx.conf": text},
@@ -84,6 +84,7 @@ type nginxProcess struct {
 	// upstreamHeader is the header with the address of the backend; empty: none.
 	upstreamHeader string
 	http1          bool // calls are HTTP/1.1 requests; false: gRPC
+	tls            *settings.TLS
 
 	// Only update changes these, one call at a time.
 	generation int
@@ -94,10 +95,17 @@ type nginxProcess struct {
 // configure renders the next configuration.
 func (p *nginxProcess) configure(backends []string) (string, error) {
 	p.generation++
+	module, scheme := "grpc", "grpc"
+	if p.http1 {
+		module, scheme = "proxy", "http"
+	}
+	if p.tls != nil {
+		scheme += "s"
+	}
 	var text strings.Builder
 	err := nginxConfig.Execute(&text, map[string]any{
 		"Name": p.name, "MaxConnections": nginxMaxConnections, "IdleConnections": nginxIdleConnections, "IsRoot": os.Geteuid() == 0, "Workers": p.workers,
-		"Balance": p.balance, "Backends": backends, "Listen": p.listen, "StatusPath": p.statusPath, "UpstreamHeader": p.upstreamHeader, "HTTP1": p.http1, "Generation": p.generation,
+		"Balance": p.balance, "Backends": backends, "Listen": p.listen, "StatusPath": p.statusPath, "UpstreamHeader": p.upstreamHeader, "HTTP1": p.http1, "Module": module, "Scheme": scheme, "TLS": p.tls, "Generation": p.generation,
 	})
 	return text.String(), err
 }

@@ -12,6 +12,7 @@ import (
 	"rpclab/internal/cluster"
 	"rpclab/internal/process"
 	"rpclab/internal/route/settings"
+	"rpclab/internal/service"
 )
 
 // Route is how calls reach the backends of a service.
@@ -37,6 +38,8 @@ type Route struct {
 	// CarriesHTTP1 says that the proxy of the route accepts HTTP/1.1 from clients and speaks it to backends, where
 	// [settings.Settings.HTTP1] asks for that.
 	CarriesHTTP1 bool
+	// VerifiesIPs says that the proxy of the route can verify a certificate for an IP address.
+	VerifiesIPs bool
 	// NeedsFullClient says that the caller must be a full gRPC client (one with xDS).
 	NeedsFullClient bool
 	// GoOnly says that only callers in Go can use the route.
@@ -115,6 +118,11 @@ func (r Route) StartInfrastructure(ctx context.Context, s cluster.Service, o set
 	if h.IP != "" {
 		h.AllocateAddress = func() (string, error) { return freeAddress(h.IP) }
 	}
+	if h.TLS != nil {
+		if o.TLS, err = writeTLS(dir.Path, *h.TLS); err != nil {
+			return plain, errors.Join(fmt.Errorf("route %s: %w", r.Name, err), dir.Remove())
+		}
+	}
 	running, err := r.Start(ctx, s, o, h)
 	if err != nil {
 		return plain, errors.Join(fmt.Errorf("route %s: %w", r.Name, err), dir.Remove())
@@ -130,4 +138,17 @@ func (r Route) OpenFilesFor(d Demand) (n int, what string) {
 		return eachBackend(0)(d)
 	}
 	return r.OpenFiles(d)
+}
+
+// CheckTLS returns the reason why the proxy of the route cannot verify the certificates of backends; nil: it can.
+func (r Route) CheckTLS(t service.TLS) error {
+	switch {
+	case t.Insecure:
+		return nil
+	case t.ServerName == "":
+		return fmt.Errorf("the proxy of route %s needs the name in the backends' certificates: set tls.servername", r.Name)
+	case settings.TLS{ServerName: t.ServerName}.IsIP() && !r.VerifiesIPs:
+		return fmt.Errorf("the proxy of route %s verifies host names, and %s is an IP address: set tls.servername to a host name in the backends' certificates, or use route envoy", r.Name, t.ServerName)
+	}
+	return nil
 }

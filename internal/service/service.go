@@ -83,14 +83,22 @@ func (s Spec) values() []string { return slices.Sorted(maps.Keys(s.From)) }
 // if there is no other name; nil for clear text.
 func (s Spec) TLSConfig() (*tls.Config, error) {
 	config, err := s.TLS.Config()
-	if config == nil || config.ServerName != "" {
-		return config, err
+	if config == nil {
+		return nil, err
 	}
-	config.ServerName = s.Authority
-	if host, _, err := net.SplitHostPort(s.Authority); err == nil {
-		config.ServerName = host
-	}
+	config.ServerName = s.VerifiedName()
 	return config, nil
+}
+
+// VerifiedName returns the name that the server's certificate must contain; empty: that of the target.
+func (s Spec) VerifiedName() string {
+	if s.TLS.ServerName != "" {
+		return s.TLS.ServerName
+	}
+	if host, _, err := net.SplitHostPort(s.Authority); err == nil {
+		return host
+	}
+	return s.Authority
 }
 
 // data returns the messages in JSON, and their name in errors. of is their type; nil: not known.

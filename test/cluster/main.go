@@ -82,6 +82,16 @@ func root() *cobra.Command {
 			RunE: func(c *cobra.Command, _ []string) error { return installIstio(c.Context(), name) },
 		},
 		&cobra.Command{
+			Use: "helm", Short: "Build the client of Helm, once, and print its path", Args: cobra.NoArgs,
+			RunE: func(c *cobra.Command, _ []string) error {
+				path, err := helmProgram(c.Context())
+				if err == nil {
+					fmt.Println(path)
+				}
+				return err
+			},
+		},
+		&cobra.Command{
 			Use: "down", Short: "End the cluster and remove all that it left, running or not", Args: cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error { return down(name) },
 		},

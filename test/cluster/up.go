@@ -70,7 +70,7 @@ func up(ctx context.Context, name string, as shape, life syscall.SysProcAttr) (k
 	return kubeconfigIn(dir), nil
 }
 
-// buildAhead builds what a cluster or Istio needs.
+// buildAhead builds what a cluster and the tests on it need, or Istio.
 func buildAhead(ctx context.Context, mesh bool) error {
 	cache, unlock, err := cacheDirectory()
 	if err != nil {
@@ -78,11 +78,15 @@ func buildAhead(ctx context.Context, mesh bool) error {
 	}
 	defer unlock()
 	if mesh {
-		_, err = buildIstio(ctx, cache)
-	} else {
-		_, err = kubernetes.build(ctx, cache, progress)
+		_, err := buildIstio(ctx, cache)
+		return err
 	}
-	return err
+	for _, p := range []product{kubernetes, helm} {
+		if _, err := p.build(ctx, cache, progress); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // startSupervisor returns when the cluster is ready.

@@ -86,6 +86,44 @@ func TestAGateFailsOnARealRegressionOnly(t *testing.T) {
 	}
 }
 
+// A scheduled job repeats an experiment: its exit code is that of the comparison with the run before.
+func TestARunIsGatedAgainstTheLastOne(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	before := storeRun(t, data, "--gate", "p50 ratio < 2")
+	file := filepath.Join(data, "small.yaml")
+	gate := []string{"--gate", "p50 ratio < 2", "--allow", "busy"} // other tests run at the same time
+
+	s := rpclabIn(t, data, append([]string{"run", file}, gate...)...)
+	if s.code != 0 || !strings.Contains(s.stderr, "rpclab: comparing with run "+before) || !strings.Contains(s.stderr, "rpclab: gates: passed: 1 passed") {
+		t.Errorf("the second run: exit code %d\n%s", s.code, s.stderr)
+	}
+	slower := append([]string{"run", file, "--set", "workload.greet.delay=40ms", "--allow", "workload.greet.delay"}, gate...)
+	if s := rpclabIn(t, data, slower...); s.code != 1 || !strings.Contains(s.stderr, "rpclab: one --gate p50 ratio < 2 failed: the ratio is ") {
+		t.Errorf("a slower run: exit code %d\n%s", s.code, s.stderr)
+	}
+	if s := rpclabIn(t, data, append(slower, "--against", before)...); s.code != 1 || !strings.Contains(s.stderr, "rpclab: comparing with run "+before) {
+		t.Errorf("a slower run against the first: exit code %d\n%s", s.code, s.stderr)
+	}
+	// Settings differ from those of the last run, so nothing is compared.
+	other := append([]string{"run", file, "--undecided", "pass"}, gate...)
+	if s := rpclabIn(t, data, other...); s.code != 0 || !strings.Contains(s.stderr, "is not compared, so no gate applies") || !strings.Contains(s.stderr, "could not tell (--undecided pass)") {
+		t.Errorf("a run of other settings: exit code %d\n%s", s.code, s.stderr)
+	}
+	for _, c := range []struct {
+		args []string
+		says string
+	}{
+		{[]string{"--against", before}, "--against is for gates: add --gate"},
+		{[]string{"--gate", "p50 ratio < 2", "--no-store"}, "--gate compares with the last stored run: leave out --no-store"},
+		{[]string{"--gate", "p50 ratio < 2", "--against", "1999"}, `"1999"`},
+	} {
+		if s := rpclabIn(t, data, append([]string{"run", file}, c.args...)...); s.code != 2 || !strings.Contains(s.stderr, c.says) {
+			t.Errorf("%q: exit code %d, want 2 and %q\n%s", c.args, s.code, c.says, s.stderr)
+		}
+	}
+}
+
 func TestCompareMergesSeveralRuns(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()

@@ -29,7 +29,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 host, port = sys.argv[1].rsplit(":", 1)
 http.server.ThreadingHTTPServer.request_queue_size = 128
-http.server.ThreadingHTTPServer((host, int(port)), Handler).serve_forever()
+server = http.server.ThreadingHTTPServer((host, int(port)), Handler)
+if len(sys.argv) > 2:  # the certificate and its key
+    import ssl
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(sys.argv[2], sys.argv[3])
+    server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+server.serve_forever()
 `
 
 const httpService = `service: orders

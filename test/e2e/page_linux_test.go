@@ -2,11 +2,14 @@ package e2e
 
 import (
 	"bytes"
+	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -85,29 +88,37 @@ func TestSlowLoginsLeaveTheFilesOfTheRun(t *testing.T) {
 	}
 }
 
-// The page removes the oldest runs after each run, too.
-func TestThePageKeepsTheStoreToItsLimit(t *testing.T) {
-	t.Parallel()
-	data := t.TempDir()
-	fill(t, data, 40) // of 30 KB each
+// servePage starts the page for the experiment small with a limit of the store, and a run from it.
+func servePage(t *testing.T, data string) (c *exec.Cmd, said *shared, address string) {
+	t.Helper()
 	file := filepath.Join(data, "small.yaml")
 	if err := os.WriteFile(file, []byte(small), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	c := command(t, data, "serve", "--listen", "127.0.0.1:0", "--experiment", file, "--store-limit", "1Mi")
-	var said shared
-	c.Stderr = &said
+	c = command(t, data, "serve", "--listen", "127.0.0.1:0", "--experiment", file, "--store-limit", "1Mi")
+	said = &shared{}
+	c.Stderr = said
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
 	testkit.Await(t, "the server says where it is", func() bool { return pageAddress.MatchString(said.String()) })
-	response, err := http.Post("http://"+pageAddress.FindStringSubmatch(said.String())[1]+"/api/v1/runs", "application/json", strings.NewReader(`{"experiment":"small"}`))
+	address = pageAddress.FindStringSubmatch(said.String())[1]
+	response, err := http.Post("http://"+address+"/api/v1/runs", "application/json", strings.NewReader(`{"experiment":"small"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := response.Body.Close(); err != nil || response.StatusCode != http.StatusAccepted {
 		t.Fatalf("the run has status %s, want 202: %v", response.Status, err)
 	}
+	return c, said, address
+}
+
+// The page removes the oldest runs after each run, too.
+func TestThePageKeepsTheStoreToItsLimit(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	fill(t, data, 40) // of 30 KB each
+	c, said, _ := servePage(t, data)
 	testkit.Await(t, "the oldest runs are removed", func() bool {
 		return strings.Contains(said.String(), "rpclab: removed the oldest runs, because of --store-limit 1Mi: run-39")
 	})
@@ -116,5 +127,41 @@ func TestThePageKeepsTheStoreToItsLimit(t *testing.T) {
 	}
 	if left := stored(t, data); len(left) < 10 || len(left) > 38 || left[0] != "run-00" {
 		t.Errorf("%v are left, want the newest that fit into 1 MiB", left)
+	}
+}
+
+// A run whose page cannot remove the oldest runs afterwards has not failed.
+func TestThePageFinishesARunWithoutRoomInTheStore(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	fill(t, data, 40)
+	store, err := sql.Open("sqlite", filepath.Join(data, "runs.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Exec("CREATE TRIGGER keep BEFORE DELETE ON runs BEGIN SELECT RAISE(ABORT, 'kept'); END"); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c, said, address := servePage(t, data)
+	testkit.Await(t, "the server cannot remove the oldest runs", func() bool {
+		return strings.Contains(said.String(), "rpclab: --store-limit: cannot remove the oldest runs: ") && strings.Contains(said.String(), "finished")
+	})
+	var state struct{ Phase string }
+	testkit.Await(t, "the run has ended", func() bool {
+		response, err := http.Get("http://" + address + "/api/v1/live")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		return json.NewDecoder(response.Body).Decode(&state) == nil && state.Phase != "running"
+	})
+	if state.Phase != "done" {
+		t.Errorf("the page says that the run is %s, want done", state.Phase)
+	}
+	if err := errors.Join(c.Process.Signal(os.Interrupt), c.Wait()); err != nil {
+		t.Errorf("the server ended with %v\n%s", err, said.String())
 	}
 }

@@ -68,6 +68,123 @@ func writePEM(t *testing.T, dir, name string, c tls.Certificate) {
 	}
 }
 
+// secureShop writes the keys of a service with mutual TLS, and returns its mapping in YAML.
+func secureShop(t *testing.T, dir string) string {
+	t.Helper()
+	server, _ := testkit.Certificate(t, "shop.example")
+	client, _ := testkit.Certificate(t, "client")
+	writePEM(t, dir, "server", server)
+	writePEM(t, dir, "client", client)
+	return `
+server: {command: ["` + os.Args[0] + `", "-test.run=^TestHelperSecureServer$"], env: {` + secureServer + `: "` + dir + `", ADDRESS: "{{.Address}}"}, replicas: 3}
+calls: {hello: {method: rpclab.v1.Greeter/SayHello, data: {name: x}}}
+tls: {cacert: server.pem, cert: client.pem, key: client-key.pem, servername: shop.example}
+`
+}
+
+// TestAServiceWithTLSIsCalledThroughEveryProxy checks that proxies encrypt the connections to backends, with mutual TLS
+// for gRPC, that rpclab knows which backend answered, and that the result contains no key.
+func TestAServiceWithTLSIsCalledThroughEveryProxy(t *testing.T) {
+	t.Parallel()
+	dir := httpFiles(t, map[string]string{"server.py": httpServer})
+	shop := strings.ReplaceAll(secureShop(t, dir), "\n", "\n    ")
+	file := filepath.Join(dir, "proxies.yaml")
+	text := `experiment: proxies
+question: Does each proxy encrypt its connections to the backends?
+services:
+  shop:` + shop + `
+  orders:
+    server: {command: [python3, server.py, "{{.Address}}", server.pem, server-key.pem], replicas: 3}
+    calls: {list: {http: GET, path: "/orders?customer={{.Number}}", check: "status == 200 && size(answer.orders) == 2"}}
+    tls: {cacert: server.pem, servername: shop.example}
+defaults: {service: shop, workload: {call: hello}, load: {closed: {users: 4, calls: 120, duration: 60s}}}
+arms:
+  direct: {route: endpointslice}
+  envoy: {route: envoy}
+  haproxy: {route: haproxy}
+  nginx: {route: nginx}
+  envoy-wire: {route: envoy, caller: {kind: wire}}
+  haproxy-sidecars: {route: haproxy, proxy: {place: sidecar}, callers: 2, caller: {kind: wire}}
+  envoy-http: {route: envoy, service: orders, workload: {call: list}, caller: {kind: http}}
+  haproxy-http: {route: haproxy, service: orders, workload: {call: list}, caller: {kind: http}}
+  nginx-http: {route: nginx, service: orders, workload: {call: list}, caller: {kind: wire}}
+rounds: 1
+`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d, s := document(t, file, "--no-wait")
+	for _, a := range d.Arms {
+		if a.Calls != 120 || a.Failed() > 0 || len(a.Backends) != 3 {
+			t.Errorf("arm %s: %d calls, errors %v %v, backends %v; want 120 calls of 3 backends", a.Name, a.Calls, a.Errors, a.Samples, a.Backends)
+		}
+	}
+	if strings.Contains(s.stdout, "PRIVATE KEY") {
+		t.Error("the result contains a key")
+	}
+}
+
+func TestProxyTaxOfAServiceWithTLS(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "tls.yaml")
+	if err := os.WriteFile(file, []byte("service: shop"+secureShop(t, dir)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d, _ := document(t, "proxy-tax", "--quick", "--rounds", "1", "--no-wait", "--service", file, "--set", "load.open.rate=50",
+		"--arms", "none,forwarder,envoy-sidecar,envoy-gateway,haproxy-gateway,nginx-sidecar")
+	for _, a := range d.Arms {
+		if a.Calls == 0 || a.Failed() > 0 || len(a.Backends) == 0 && a.Name != "forwarder" { // which cannot name a backend
+			t.Errorf("arm %s: %d calls, errors %v %v, backends %v", a.Name, a.Calls, a.Errors, a.Samples, a.Backends)
+		}
+	}
+	if len(d.Arms) != 6 {
+		t.Errorf("%d arms, want 6", len(d.Arms))
+	}
+}
+
+// TestABackendWithMutualTLSFailsAndIsKilledBehindEveryProxy checks that a proxy encrypts connections to a fault proxy, and
+// to a backend that replaces a killed one.
+func TestABackendWithMutualTLSFailsAndIsKilledBehindEveryProxy(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "faults.yaml")
+	text := `experiment: faults
+question: What does a backend that is slow, fails or is killed cost?
+services:
+  shop:` + strings.ReplaceAll(secureShop(t, dir), "\n", "\n    ") + `
+defaults: {service: shop, workload: {call: hello}, load: {open: {rate: 60, duration: 4s}}}
+arms: {envoy: {route: envoy}, haproxy: {route: haproxy}, nginx: {route: nginx}}
+events:
+  - {at: 300ms, slow: {backends: 3, by: 300ms}}
+  - {at: 800ms, recover: true}
+  - {at: 1s, fail: {backends: 3, code: RESOURCE_EXHAUSTED, share: 50 %}}
+  - {at: 2s, recover: true}
+  - {at: 2500ms, kill: 1}
+rounds: 1
+`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d, _ := document(t, file, "--no-wait")
+	for _, a := range d.Arms {
+		if failed := a.Errors["RESOURCE_EXHAUSTED"]; failed < 10 || failed > 50 { // about half of 60
+			t.Errorf("arm %s: the errors are %v %v, want RESOURCE_EXHAUSTED for about 30 calls", a.Name, a.Errors, a.Samples)
+		}
+		if a.Service.P99 < 300 { // about 30 of 240 calls were slowed down
+			t.Errorf("arm %s: the p99 of answered calls is %v ms, want at least 300", a.Name, a.Service.P99)
+		}
+		if a.Backends["shop-3"] == 0 {
+			t.Errorf("arm %s: the backends are %v, want calls to shop-3, which replaced a killed one", a.Name, a.Backends)
+		}
+	}
+	for _, e := range d.Events {
+		if e.Error != "" {
+			t.Errorf("%s of arm %s: %s", e.What, e.Arm, e.Error)
+		}
+	}
+}
+
 // A proxy between encrypted connections slows down calls of a service with mutual TLS, and makes them fail.
 func TestABackendWithMutualTLSIsSlowAndFails(t *testing.T) {
 	t.Parallel()

@@ -123,3 +123,13 @@ func TestDoctorInstallsThroughTheProxyOfTheEnvironment(t *testing.T) {
 		t.Errorf("the proxy was asked for %v, want CONNECT pypi.example:443\n%s", got, s.stderr)
 	}
 }
+
+func TestLoadReportHasColours(t *testing.T) {
+	t.Parallel()
+	address, _ := greeterAt(t)
+	for when, want := range map[string]bool{"always": true, "never": false, "auto": false} {
+		if s := rpclab(t, "load", "--call", sayHello, "-n", "5", "--color", when, address); s.code != 0 || strings.Contains(s.stdout, "\x1b[1m") != want {
+			t.Errorf("--color %s: exit code %d, want colours: %v\n%q", when, s.code, want, s.stdout)
+		}
+	}
+}

@@ -83,13 +83,19 @@ func onNodeNetwork(t *testing.T, args ...string) string {
 	return cluster(t, "exec", append([]string{"--"}, args...)...)
 }
 
-var loaded sync.Map // names of images on the nodes
+// loaded are the full names of images on the nodes, by the name that a test gave.
+var loaded = struct {
+	sync.Mutex
+	names map[string]string
+}{names: map[string]string{}}
 
 // image builds an image of rpclab with all proxies and loads it onto every node. It returns the name.
 func image(t *testing.T, name string) string {
 	t.Helper()
-	if full, ok := loaded.Load(name); ok {
-		return full.(string)
+	loaded.Lock() // one test builds, the others wait
+	defer loaded.Unlock()
+	if full, ok := loaded.names[name]; ok {
+		return full
 	}
 	archive := filepath.Join(t.TempDir(), "rpclab.tar")
 	args := []string{"image", "build", "--output", archive}
@@ -98,6 +104,6 @@ func image(t *testing.T, name string) string {
 	}
 	full := strings.TrimSpace(ran(t, testkit.Rpclab(t), args...))
 	cluster(t, "load-image", archive)
-	loaded.Store(name, full)
+	loaded.names[name] = full
 	return full
 }

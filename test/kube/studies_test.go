@@ -59,17 +59,33 @@ func curl(t *testing.T, port int, path string) string {
 	return onNodeNetwork(t, "curl", "-sS", "--max-time", "120", "--retry", "30", "--retry-delay", "1", "--retry-connrefused", fmt.Sprintf("http://%s:%d%s", anyNode, port, path))
 }
 
-// testBalancing runs the command of the balancing study against a gateway. The gateway must count all
-// calls, on one server or evenly on three.
+// testBalancing runs the command of the balancing study against a gateway, whose route sends the calls to one server
+// or evenly to three.
 func testBalancing(t *testing.T, port int, mode string, servers int) {
 	awaitServers(t, port, servers)
+	checkShares(t, callBalancing(t, port, mode), servers, 0.2) // a connection at its maximum age is replaced, which takes a moment
+}
+
+// callBalancing runs the command of the balancing study against a gateway, and returns the calls by server. The gateway
+// must count all calls.
+func callBalancing(t *testing.T, port int, mode string) map[string]int {
+	t.Helper()
 	onNodeNetwork(t, "curl", "-sSf", "-X", "POST", fmt.Sprintf("http://%s:%d/-/reset", anyNode, port))
 	const iterations = 60
 	onNodeNetwork(t, "sh", "-c", fmt.Sprintf(
 		"seq 1 50 | xargs -I{} -P20 curl -sSf --max-time 120 -o /dev/null 'http://%s:%d/fibonacci/random?iterations=%d&fibo_start=800&fibo_end=1000'",
 		anyNode, port, iterations))
+	counts := countedCalls(t, port, mode)
+	if total := sum(counts); total != 50*iterations {
+		t.Errorf("the gateway counted %d calls, want %d: %v", total, 50*iterations, counts)
+	}
+	return counts
+}
+
+// countedCalls returns the calls by server that a gateway has counted.
+func countedCalls(t *testing.T, port int, mode string) map[string]int {
+	t.Helper()
 	counts := map[string]int{}
-	total := 0
 	for line := range strings.Lines(curl(t, port, "/metrics")) {
 		if !strings.HasPrefix(line, "grpc_requests_total{") {
 			continue
@@ -84,12 +100,15 @@ func testBalancing(t *testing.T, port int, mode string, servers int) {
 		_, server, _ := strings.Cut(line, `server_name="`)
 		server, _, _ = strings.Cut(server, `"`)
 		counts[server] += int(n)
-		total += int(n)
 	}
-	if total != 50*iterations {
-		t.Errorf("the gateway counted %d calls, want %d: %v", total, 50*iterations, counts)
+	return counts
+}
+
+func sum(counts map[string]int) (total int) {
+	for _, n := range counts {
+		total += n
 	}
-	checkShares(t, counts, servers, 0.2) // a connection at its maximum age is replaced, which takes a moment
+	return total
 }
 
 // awaitServers waits until this number of servers answers through a gateway. A route discovers a server
@@ -121,10 +140,7 @@ func checkShares(t *testing.T, counts map[string]int, servers int, within float6
 		t.Errorf("%d servers received calls, want %d: %v", len(counts), servers, counts)
 		return
 	}
-	total := 0
-	for _, n := range counts {
-		total += n
-	}
+	total := sum(counts)
 	for server, n := range counts {
 		if share := float64(n) * float64(servers) / float64(total); math.Abs(share-1) > within {
 			t.Errorf("%s received %d of %d calls, want an equal share: %v", server, n, total, counts)

@@ -13,32 +13,6 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// needed are the permissions that every run and clean-up needs, in every namespace, because
-// the run's does not exist yet. Permissions of single routes and events are checked when
-// they are used.
-var needed = []rbacv1.PolicyRule{
-	allow("", "namespaces", "get", "list", "create", "patch", "delete"),
-	allow("", "secrets", "create", "patch"),
-	allow("", "serviceaccounts", "create", "patch"),
-	allow("", "services", "create", "patch", "delete"),
-	allow("", "pods", "list", "watch", "patch", "delete", "deletecollection"),
-	allow("", "pods/log", "get"),
-	allow("", "pods/portforward", "create"),
-	allow("", "events", "list", "watch"),
-	allow("apps", "deployments", "create", "patch", "delete"),
-	allow("apps", "deployments/scale", "patch"),
-	allow("batch", "jobs", "create", "patch", "delete"),
-	allow("coordination.k8s.io", "leases", "get", "create", "patch"),
-	allow("discovery.k8s.io", "endpointslices", "get", "list", "watch"),
-	allow("networking.k8s.io", "networkpolicies", "create", "patch"),
-	allow("rbac.authorization.k8s.io", "roles", "create", "patch"),
-	allow("rbac.authorization.k8s.io", "rolebindings", "create", "patch"),
-}
-
-func allow(group, resource string, verbs ...string) rbacv1.PolicyRule {
-	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
-}
-
 // preflight fails unless this user has the permissions of a run.
 func (a *API) preflight(ctx context.Context) error {
 	missing, err := a.missing(ctx)
@@ -57,8 +31,9 @@ func (a *API) preflight(ctx context.Context) error {
 		a.config.Host, role, manager, manager)
 }
 
-// missing are the rules of needed with the verbs that this user lacks.
+// missing are the rules of a run with the verbs that this user lacks.
 func (a *API) missing(ctx context.Context) ([]rbacv1.PolicyRule, error) {
+	needed := Permissions()[PermissionsOfRun]
 	lacks := make([][]string, len(needed))
 	each, ctx := errgroup.WithContext(ctx)
 	for i, rule := range needed {

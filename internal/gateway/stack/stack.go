@@ -57,10 +57,40 @@ type Options struct {
 // Stack is a running stack.
 type Stack struct {
 	Plan
-	Gateway        gateway.Process
-	Servers        cluster.Deployment
-	metrics        bool // the servers serve metrics
+	Address string // host:port of the gateway
+	Servers cluster.Deployment
+	Metrics bool // the servers serve metrics at [MetricsPort]
+	// Between is the gateway and the components of the route.
+	Between Components
+}
+
+// Components run between the requests and the servers of a stack.
+type Components interface {
+	// Failures returns, for each component that exited unexpectedly, its name and the cause.
+	Failures() []string
+}
+
+// processes are the components of a stack on this machine.
+type processes struct {
+	gateway        gateway.Process
 	infrastructure route.Infrastructure
+}
+
+// Failures implements [Components].
+func (p processes) Failures() []string {
+	all := p.gateway.Failures()
+	for _, c := range p.infrastructure.Components {
+		all = append(all, c.Failures()...)
+	}
+	return all
+}
+
+// close ends the components, the gateway first.
+func (p processes) close() error {
+	if p.gateway.Component != nil {
+		p.gateway.Close()
+	}
+	return p.infrastructure.Close()
 }
 
 // address is where the stack's gateway listens.
@@ -82,56 +112,56 @@ func (o Options) Check(p Plan) error {
 	return listener.Close()
 }
 
-// Start starts a stack and returns when its gateway serves.
+// Start starts a stack on this machine and returns when its gateway serves.
 func Start(ctx context.Context, o Options, p Plan) (_ *Stack, err error) {
 	s := &Stack{Plan: p}
+	var between processes
 	defer func() {
+		s.Between = between
 		if err != nil {
 			err = errors.Join(err, s.Close())
 		}
 	}()
 	spec := cluster.Spec{Name: p.Route.Name, Replicas: o.Replicas, Command: o.Server, Args: slices.Concat(o.ServerArgs, o.metricsArgs())}
-	s.metrics = len(o.metricsArgs()) > 0
+	s.Metrics = len(o.metricsArgs()) > 0
 	s.Servers, err = o.Cluster.Deploy(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
-	if s.infrastructure, err = p.Route.StartInfrastructure(ctx, s.Servers.Service(), p.Settings, route.Host{Self: o.Self, Callers: 1}); err != nil {
+	if between.infrastructure, err = p.Route.StartInfrastructure(ctx, s.Servers.Service(), p.Settings, route.Host{Self: o.Self, Callers: 1}); err != nil {
 		return nil, err
 	}
-	s.Gateway, err = gateway.Start(ctx, gateway.ProcessSpec{
-		Self: o.Self, Listen: o.address(p), Route: p.Route, Service: s.infrastructure.ServiceFor(0), Settings: p.Settings, Model: o.Model,
+	between.gateway, err = gateway.Start(ctx, gateway.ProcessSpec{
+		Self: o.Self, Listen: o.address(p), Route: p.Route, Service: between.infrastructure.ServiceFor(0), Settings: p.Settings, Model: o.Model,
 		Command: o.Gateway,
 	})
+	s.Address = between.gateway.Address
 	return s, err
 }
 
-// metricsPort is where each server serves metrics, on its own address.
-const metricsPort = 9464
+// MetricsPort is where each server serves metrics, on its own address.
+const MetricsPort = 9464
 
 // metricsArgs are server flags for metrics; none where servers share one address, or are not in Go.
 func (o Options) metricsArgs() []string {
 	if runtime.GOOS != "linux" || o.Server != nil {
 		return nil
 	}
-	return []string{"--metrics", ":" + strconv.Itoa(metricsPort)}
+	return MetricsArgs()
 }
 
-// Failures returns, for each process that ended unexpectedly, its name and the cause.
-func (s *Stack) Failures() []string {
-	all := append(s.Servers.Failures(), s.Gateway.Failures()...)
-	for _, p := range s.infrastructure.Components {
-		all = append(all, p.Failures()...)
-	}
-	return all
-}
+// MetricsArgs are the flags of a server in Go that serves metrics.
+func MetricsArgs() []string { return []string{"--metrics", ":" + strconv.Itoa(MetricsPort)} }
 
-// Close stops the stack, the gateway first, and returns when all processes have ended.
-func (s *Stack) Close() error {
-	if s.Gateway.Component != nil {
-		s.Gateway.Close()
+// Failures returns, for each server and component that exited unexpectedly, its name and the cause.
+func (s *Stack) Failures() []string { return append(s.Servers.Failures(), s.Between.Failures()...) }
+
+// Close stops a stack on this machine, the gateway first, and returns when all processes have ended. Other stacks end
+// with their cluster.
+func (s *Stack) Close() (err error) {
+	if here, ok := s.Between.(processes); ok {
+		err = here.close()
 	}
-	err := s.infrastructure.Close()
 	if s.Servers != nil {
 		err = errors.Join(err, s.Servers.Remove())
 	}

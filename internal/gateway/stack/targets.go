@@ -23,13 +23,13 @@ func (s *Stack) groups() []targetGroup {
 	servers := []string{}
 	now, _ := s.Servers.Endpoints().Current()
 	for _, e := range now.Ready() {
-		if !s.metrics {
+		if !s.Metrics {
 			break
 		}
-		servers = append(servers, net.JoinHostPort(e.Addr.Addr().String(), strconv.Itoa(metricsPort)))
+		servers = append(servers, net.JoinHostPort(e.Addr.Addr().String(), strconv.Itoa(MetricsPort)))
 	}
 	return []targetGroup{
-		{[]string{s.Gateway.Address}, map[string]string{"job": "gateway", "mode": s.Route.Name}},
+		{[]string{s.Address}, map[string]string{"job": "gateway", "mode": s.Route.Name}},
 		{servers, map[string]string{"job": "server", "mode": s.Route.Name}},
 	}
 }

@@ -18,8 +18,8 @@ import (
 )
 
 // Terminal writes the summary of a document, which must have one arm.
-func Terminal(w io.Writer, document result.Document) error {
-	out := bufio.NewWriter(w)
+func Terminal(w io.Writer, document result.Document, color bool) error {
+	out := page{bufio.NewWriter(w), color}
 	if len(document.Arms) != 1 {
 		return fmt.Errorf("the result of a load has one arm, not %d", len(document.Arms))
 	}
@@ -28,7 +28,7 @@ func Terminal(w io.Writer, document result.Document) error {
 	capacity(out, arm, measured(arm))
 	if !measured(arm) {
 		if arm.Capacity == nil {
-			paragraph(out, "The load was not measured.")
+			out.alarm("The load was not measured.")
 		}
 		warnings(out, document)
 		return out.Flush()
@@ -49,16 +49,36 @@ func Terminal(w io.Writer, document result.Document) error {
 	return out.Flush()
 }
 
+// page is a summary that is written.
+type page struct {
+	*bufio.Writer
+	color bool
+}
+
+// title writes a paragraph as the title of a report has it.
+func (p page) title(text string) { p.paint(text, report.Title) }
+
+// alarm writes a paragraph as the alarms of a report are.
+func (p page) alarm(text string) { p.paint(text, report.Alarm) }
+
+func (p page) paint(text string, as func(line string, color bool) string) {
+	var plain strings.Builder
+	paragraph(&plain, text)
+	for line := range strings.Lines(plain.String()) {
+		fmt.Fprintln(p, as(strings.TrimSuffix(line, "\n"), p.color))
+	}
+}
+
 // measured reports whether a round was measured. A server that does not start, for example, gives none.
 func measured(arm result.Arm) bool {
 	return arm.Calls+arm.Dropped > 0 || slices.ContainsFunc(arm.Trials, func(t result.Trial) bool { return t.Failed == "" })
 }
 
 // warnings prints the warnings that the head does not have.
-func warnings(out io.Writer, document result.Document) {
+func warnings(out page, document result.Document) {
 	for _, warning := range document.Warnings {
 		if !ofMachine(document, warning) {
-			paragraph(out, warning+".")
+			out.alarm(warning + ".")
 		}
 	}
 }
@@ -68,13 +88,13 @@ func ofMachine(document result.Document, warning string) bool {
 	return slices.ContainsFunc(document.MachineWarnings, func(w result.MachineWarning) bool { return w.Text == warning })
 }
 
-func head(out io.Writer, document result.Document, arm result.Arm) {
+func head(out page, document result.Document, arm result.Arm) {
 	what, how, _ := strings.Cut(document.Question, ": ")
-	paragraph(out, what+" at "+arm.Name)
+	out.title(what + " at " + arm.Name)
 	paragraph(out, how)
 	paragraph(out, report.Machine(document.Machine)+", "+document.Started.UTC().Format("2006-01-02 15:04:05 UTC"))
 	for _, w := range document.MachineWarnings {
-		paragraph(out, "Warning: "+clean(w.Text)+".")
+		out.alarm("Warning: " + clean(w.Text) + ".")
 	}
 	if len(arm.Trials) > 0 && arm.Trials[0].WarmUp != nil && arm.Trials[0].WarmUp.Steady {
 		paragraph(out, fmt.Sprintf("Rate and latency were steady after %.1f s of warm-up.", arm.Trials[0].WarmUp.TookMS/1e3))
@@ -82,11 +102,11 @@ func head(out io.Writer, document result.Document, arm result.Arm) {
 }
 
 // total prints how many calls were made.
-func total(out io.Writer, document result.Document, arm result.Arm) {
+func total(out page, document result.Document, arm result.Arm) {
 	if document.Partial && document.Rounds > 1 {
-		paragraph(out, fmt.Sprintf("Partial: calls were made in %d of %d rounds.", len(arm.Trials), document.Rounds))
+		out.alarm(fmt.Sprintf("Partial: calls were made in %d of %d rounds.", len(arm.Trials), document.Rounds))
 	} else if document.Partial {
-		paragraph(out, "Partial: the load was interrupted.")
+		out.alarm("Partial: the load was interrupted.")
 	}
 	fmt.Fprintln(out)
 	lost := arm.Failed()
@@ -104,7 +124,7 @@ func total(out io.Writer, document result.Document, arm result.Arm) {
 	paragraph(out, fmt.Sprintf("%s in %s: %s calls/s%s, %s failed, %s dropped%s",
 		calls(arm.Calls), took, rate(arm.Rate), answered, count(lost), count(arm.Dropped), drain))
 	if arm.Limited != "" {
-		paragraph(out, "The load generator was the bottleneck: "+arm.Limited+". The target may be faster.")
+		out.alarm("The load generator was the bottleneck: " + arm.Limited + ". The target may be faster.")
 	}
 }
 
@@ -181,11 +201,12 @@ func rounds(out io.Writer, trials []result.Trial) {
 	}
 }
 
-func failures(out io.Writer, measures result.Measures) {
+func failures(out page, measures result.Measures) {
 	if measures.Failed() == 0 {
 		return
 	}
-	fmt.Fprint(out, "\nErrors\n")
+	fmt.Fprintln(out)
+	out.alarm("Errors")
 	for _, code := range byCount(measures.Errors) {
 		if measures.Errors[code] == 0 {
 			continue

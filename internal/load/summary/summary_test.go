@@ -3,6 +3,7 @@ package summary_test
 import (
 	"bytes"
 	"math"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -64,10 +65,29 @@ func stalled() result.Document {
 
 func summaryText(t interface{ Fatal(...any) }, d result.Document) string {
 	var out bytes.Buffer
-	if err := summary.Terminal(&out, d); err != nil {
+	if err := summary.Terminal(&out, d, false); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
+}
+
+// With colours the title is bold and what must not be overlooked is yellow. The text is the same.
+func TestSummaryInColours(t *testing.T) {
+	d := stalled()
+	d.Arms[0].Limited = "calls left late"
+	var out bytes.Buffer
+	if err := summary.Terminal(&out, d, true); err != nil {
+		t.Fatal(err)
+	}
+	text := out.String()
+	for _, want := range []string{"\x1b[1mshop.Orders/Get at 127.0.0.1:50051\x1b[0m\n", "\x1b[33mThe load generator was the bottleneck: calls left late.", "\x1b[33mErrors\x1b[0m\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the summary lacks %q:\n%q", want, text)
+		}
+	}
+	if plain := regexp.MustCompile("\x1b\\[[0-9]*m").ReplaceAllString(text, ""); plain != summaryText(t, d) {
+		t.Errorf("the text with colours differs:\n%s", plain)
+	}
 }
 
 func TestSummaryOfAStalledLoad(t *testing.T) {

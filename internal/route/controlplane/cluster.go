@@ -49,6 +49,10 @@ func clusterOf(service string, s settings.Settings) (*cluster.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	transport, err := encryption(s)
+	if err != nil {
+		return nil, err
+	}
 	unlimited := wrapperspb.UInt32(math.MaxInt32)
 	return &cluster.Cluster{
 		Name:                 service,
@@ -57,6 +61,7 @@ func clusterOf(service string, s settings.Settings) (*cluster.Cluster, error) {
 		ConnectTimeout:       durationpb.New(time.Second),
 		LoadBalancingPolicy:  policy,
 		OutlierDetection:     outliers(s.Outlier),
+		TransportSocket:      transport,
 		// Without these a client has at most 1,024 calls in flight and fails the others
 		// (gRFC A32), which would look like a fault of the backends.
 		CircuitBreakers: &cluster.CircuitBreakers{Thresholds: []*cluster.CircuitBreakers_Thresholds{{

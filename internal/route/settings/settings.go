@@ -28,6 +28,8 @@ type Settings struct {
 	ReportUpstream bool `json:"report_upstream,omitempty"`
 	// HTTP1 says that calls are HTTP/1.1 requests; false: gRPC.
 	HTTP1 bool `json:"http1,omitempty"`
+	// TLS is how proxies encrypt connections to backends; nil: clear text. Starting the infrastructure of a route sets it.
+	TLS *TLS `json:"tls,omitempty"`
 }
 
 // The load balancing policies. Each route supports some of them.

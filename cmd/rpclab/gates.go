@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"rpclab/internal/analysis"
+	"rpclab/internal/result"
+)
+
+// gateFlags are conditions on the ratio of a run to an earlier run.
+type gateFlags struct {
+	texts     []string
+	undecided string
+	allow     []string
+}
+
+// The values of --undecided.
+const (
+	undecidedFails  = "fail"
+	undecidedPasses = "pass"
+)
+
+func (f *gateFlags) register(flags *pflag.FlagSet, ratio string) {
+	flags.StringArrayVar(&f.texts, "gate", nil, "`condition` on the ratio of "+ratio+" (repeatable)")
+	flags.StringVar(&f.undecided, "undecided", undecidedFails, "fail or pass: what a gate does when rpclab cannot tell, or cannot compare an arm")
+	flags.StringSliceVar(&f.allow, "allow", nil, "`path` of a workload or load setting that may differ; also experiment, quick or busy (repeatable)")
+}
+
+// parse returns the gates if the flags are right.
+func (f gateFlags) parse() (all []analysis.Gate, err error) {
+	for _, text := range f.texts {
+		gates, err := analysis.ParseGates(text)
+		if err != nil {
+			return nil, fmt.Errorf("--gate %w", err)
+		}
+		all = append(all, gates...)
+	}
+	if f.undecided != undecidedFails && f.undecided != undecidedPasses {
+		return nil, fmt.Errorf("--undecided %s: must be %s or %s", f.undecided, undecidedFails, undecidedPasses)
+	}
+	return all, nil
+}
+
+// againstLast is the value of --against that stands for the last comparable run.
+const againstLast = "last"
+
+// runGates compare a run with an earlier run after it has ended.
+type runGates struct {
+	gateFlags
+	against string
+
+	gates   []analysis.Gate
+	earlier *result.Document // nil: there is none yet
+}
+
+func (g *runGates) register(flags *pflag.FlagSet) {
+	g.gateFlags.register(flags, "this run to an earlier run")
+	flags.StringVar(&g.against, "against", againstLast, "`run` (ID or file) with which --gate compares: last is the last finished one of the same experiment in the store")
+}
+
+// check checks the flags of a run whose results are stored or not.
+func (g *runGates) check(changed func(string) bool, stored bool) (err error) {
+	for _, name := range []string{"against", "undecided", "allow"} {
+		if changed(name) && len(g.texts) == 0 {
+			return fmt.Errorf("--%s is for gates: add --gate, such as --gate 'p99 ratio < 1.1'", name)
+		}
+	}
+	if len(g.texts) > 0 && g.against == againstLast && !stored {
+		return errors.New("--gate compares with the last stored run: leave out --no-store, or name a file with --against")
+	}
+	g.gates, err = g.parse()
+	return err
+}
+
+// open reads the earlier run, before a new run is stored.
+func (g *runGates) open(ctx context.Context, experiment, cluster string, quick bool) (err error) {
+	if len(g.gates) == 0 {
+		return nil
+	}
+	store, err := openStore(result.OpenStoreToRead)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	if g.against != againstLast {
+		d, err := load(ctx, store, g.against)
+		g.earlier = &d
+		return err
+	}
+	runs, err := store.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range runs {
+		if r.Experiment != experiment || r.Quick != quick || r.Status != result.Done {
+			continue
+		}
+		d, _, err := store.Get(ctx, r.ID)
+		if err != nil {
+			return err
+		}
+		if d.Cluster == cluster {
+			g.earlier = &d
+			return nil
+		}
+	}
+	return nil
+}
+
+// report compares a run with the earlier run, and returns errGate if a gate failed.
+func (g *runGates) report(out io.Writer, d result.Document) error {
+	if len(g.gates) == 0 {
+		return nil
+	}
+	if g.earlier == nil {
+		fmt.Fprintf(out, "rpclab: gates: nothing to compare: this is the first run of %s in the store\n", d.Experiment)
+		return nil
+	}
+	fmt.Fprintf(out, "rpclab: comparing with run %s of %s\n", g.earlier.ID, g.earlier.Started.Local().Format(time.DateTime))
+	return g.reportGates(out, analysis.Compare(*g.earlier, d, analysis.CompareOptions{Gates: g.gates, Allow: g.allow}))
+}
+
+// reportGates prints a line for each gate that did not pass and a summary, and returns errGate if a
+// gate failed.
+func (f gateFlags) reportGates(out io.Writer, c result.Comparison) error {
+	if len(f.texts) == 0 {
+		return nil
+	}
+	passed, failed, open := 0, 0, len(c.Refused)
+	for _, g := range c.Gates {
+		switch g.Outcome {
+		case "held":
+			passed++
+		case "failed":
+			failed++
+			fmt.Fprintf(out, "rpclab: %s--gate %s failed: the ratio is %.3g (%.3g–%.3g)\n", armPrefix(g.Arm, g.Cell), g.Gate, g.Ratio, g.CI[0], g.CI[1])
+		default:
+			open++
+			fmt.Fprintf(out, "rpclab: %s--gate %s: rpclab could not tell: %s\n", armPrefix(g.Arm, g.Cell), g.Gate, g.Reason)
+		}
+	}
+	for _, r := range c.Refused {
+		fmt.Fprintf(out, "rpclab: %sis not compared, so no gate applies: %s\n", armPrefix(r.Arm, r.Cell), r.Reason)
+	}
+	fails := failed > 0 || open > 0 && f.undecided == undecidedFails
+	verdict := "passed"
+	switch {
+	case failed > 0:
+		verdict = "failed"
+	case open > 0:
+		verdict = "could not tell (--undecided " + f.undecided + ")"
+	}
+	fmt.Fprintf(out, "rpclab: gates: %s: %d passed, %d failed, %d undecided\n", verdict, passed, failed, open)
+	if fails {
+		return errGate
+	}
+	return nil
+}

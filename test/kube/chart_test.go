@@ -1,0 +1,230 @@
+package kube
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"rpclab/internal/cluster/kubernetes"
+	"rpclab/internal/testkit"
+)
+
+const (
+	chart       = "../../deploy/chart"
+	chartValues = "testdata/chart.yaml"
+)
+
+var helmClient struct {
+	sync.Mutex
+	path string
+}
+
+// helm runs the client of Helm on the cluster.
+func helm(t *testing.T, args ...string) string {
+	t.Helper()
+	return ran(t, helmPath(t), args...)
+}
+
+func helmPath(t *testing.T) string {
+	t.Helper()
+	helmClient.Lock()
+	defer helmClient.Unlock()
+	if helmClient.path == "" {
+		helmClient.path = strings.TrimSpace(cluster(t, "helm"))
+	}
+	return helmClient.path
+}
+
+// chartNamespace creates a namespace that admits only restricted pods, and removes it with its releases.
+func chartNamespace(t *testing.T, name string) {
+	t.Helper()
+	kubectl(t, "create", "namespace", name)
+	t.Cleanup(func() {
+		// The context of the test has ended.
+		if out, err := exec.Command(filepath.Join(clusterDir(t), "kubectl"), "delete", "namespace", name, "--timeout=120s").CombinedOutput(); err != nil {
+			t.Errorf("delete the namespace %s: %v\n%s", name, err, out)
+		}
+	})
+	kubectl(t, "label", "namespace", name, "pod-security.kubernetes.io/enforce=restricted")
+}
+
+// volume offers a directory of this machine, on which all nodes are, to the claim of a release.
+func volume(t *testing.T, namespace, claim string) {
+	t.Helper()
+	directory, err := os.MkdirTemp("", "rpclab-chart-") // t.TempDir would be checked while pods still write
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(directory) })
+	if err := os.Chown(directory, 65532, 65532); err != nil {
+		t.Fatal(err)
+	}
+	manifest := filepath.Join(t.TempDir(), "volume.yaml")
+	text := fmt.Sprintf(`{apiVersion: v1, kind: PersistentVolume, metadata: {name: %s}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce],
+  hostPath: {path: %s}, claimRef: {namespace: %s, name: %s}}}`, namespace, directory, namespace, claim)
+	if err := os.WriteFile(manifest, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	kubectl(t, "apply", "-f", manifest)
+	t.Cleanup(func() {
+		_ = exec.Command(filepath.Join(clusterDir(t), "kubectl"), "delete", "persistentvolume", namespace, "--wait=false").Run()
+	})
+}
+
+// jobEnd waits until a Job has ended. It returns its condition Complete or Failed with the message, and the log.
+func jobEnd(t *testing.T, namespace, job string) (condition, log string) {
+	t.Helper()
+	testkit.AwaitFor(t, patience, "the end of the Job "+job, func() bool {
+		condition = strings.TrimSpace(kubectl(t, "-n", namespace, "get", "job", job, "-o",
+			`jsonpath={range .status.conditions[?(@.status=="True")]}{.type} {.message}{"\n"}{end}`))
+		return strings.Contains(condition, "Complete") || strings.Contains(condition, "Failed ")
+	})
+	return condition, kubectl(t, "-n", namespace, "logs", "job/"+job, "--all-containers", "--ignore-errors")
+}
+
+// TestChartRepeatsAnExperimentAndComparesWithTheLastRun installs the chart, runs its CronJob, and upgrades it.
+func TestChartRepeatsAnExperimentAndComparesWithTheLastRun(t *testing.T) {
+	t.Parallel()
+	const namespace, name = "chart", "lab-rpclab"
+	chartNamespace(t, namespace)
+	volume(t, namespace, name)
+	release := []string{"--namespace", namespace, "-f", chartValues, "--set", "image=" + image(t, ""), "lab", chart}
+	helm(t, append([]string{"install", "--wait", "--timeout", "3m"}, release...)...)
+
+	page := func(args ...string) string {
+		at := strings.TrimSpace(kubectl(t, "-n", namespace, "get", "pods", "-l", "app.kubernetes.io/component=page", "-o", "jsonpath={.items[0].status.podIP}"))
+		return onNodeNetwork(t, append([]string{"curl", "-sS", "-o", "-", "-w", " status %{http_code}", "http://" + at + ":8421/api/v1/runs"}, args...)...)
+	}
+	if said := page(); !strings.HasSuffix(said, " status 401") {
+		t.Errorf("without the token the page answers %s, want status 401", said)
+	}
+	token := func() string {
+		return kubectl(t, "-n", namespace, "get", "secret", name+"-token", "-o", "go-template={{.data.token | base64decode}}")
+	}
+	authorized := []string{"-H", "Authorization: Bearer " + token(), "-H", "Host: lab-rpclab.chart.svc"}
+	if said := page(authorized...); !strings.HasSuffix(said, " status 200") {
+		t.Errorf("under the name of its Service the page answers %s, want status 200", said)
+	}
+
+	repeat := func(job, condition string, says ...string) string {
+		t.Helper()
+		kubectl(t, "-n", namespace, "create", "job", "--from=cronjob/"+name, job)
+		ended, log := jobEnd(t, namespace, job)
+		for _, want := range append([]string{condition}, says...) {
+			if !strings.Contains(ended+"\n"+log, want) {
+				t.Errorf("the Job %s does not say %q:\n%s\n%s", job, want, ended, log)
+			}
+		}
+		return log
+	}
+	first := repeat("first", "Complete", "rpclab: gates: nothing to compare: this is the first run of small in the store")
+	found := regexp.MustCompile("rpclab report ([^` ]+)").FindStringSubmatch(first)
+	if found == nil {
+		t.Fatalf("the first run names no ID:\n%s", first)
+	}
+	id := found[1]
+	repeat("second", "Complete", "rpclab: comparing with run "+id, "rpclab: gates: passed: 1 passed")
+	if said := page(authorized...); !strings.Contains(said, id) {
+		t.Errorf("the page does not list the run %q of the CronJob: %s", id, said)
+	}
+
+	before := token()
+	helm(t, append([]string{"upgrade", "--wait", "--timeout", "3m", "--set", "page.token=", "--set", "experiment.gates={p50 ratio < 0.01}"}, release...)...)
+	if after := token(); after != before {
+		t.Error("the upgrade changed the token of the page")
+	}
+	repeat("third", "exit code 1", "failed: the ratio is")
+
+	helm(t, append([]string{"upgrade", "--set", "job.enabled=true", "--set", "experiment.args={nosuch}"}, release...)...)
+	if ended, log := jobEnd(t, namespace, name+"-3"); !strings.Contains(ended, "exit code 2") {
+		t.Errorf("a wrong experiment: the Job ends with %q, want exit code 2\n%s", ended, log)
+	}
+	helm(t, "uninstall", "--namespace", namespace, "--wait", "lab")
+	if left := kubectl(t, "-n", namespace, "get", "persistentvolumeclaim", "-o", "name"); !strings.Contains(left, name) {
+		t.Errorf("the stored runs are gone with the release: %q", left)
+	}
+}
+
+// TestChartGivesRunsTheirPermissionsOnly runs from within the cluster, and checks every rule by impersonation.
+func TestChartGivesRunsTheirPermissionsOnly(t *testing.T) {
+	t.Parallel()
+	const namespace, name = "rights", "rights-rpclab"
+	chartNamespace(t, namespace)
+	release := []string{"--namespace", namespace, "-f", chartValues, "--set", "image=" + image(t, ""), "--set", "page.enabled=false", "--set", "storage.enabled=false",
+		"--set", "repeat.enabled=false", "--set", "job.enabled=true", "--set", "experiment.on=kubernetes", "rights", chart}
+	helm(t, append([]string{"install"}, release...)...)
+	if ended, log := jobEnd(t, namespace, name+"-1"); !strings.Contains(ended, "Complete") {
+		t.Errorf("a run in the cluster with the permissions of a run ends with %q:\n%s", ended, log)
+	}
+	all := kubernetes.Permissions()
+	for _, mode := range slices.Sorted(maps.Keys(all)) {
+		granted := []string{kubernetes.PermissionsOfRun}
+		if mode != kubernetes.PermissionsOfRun {
+			granted = append(granted, mode)
+		}
+		modes, err := json.Marshal(granted)
+		if err != nil {
+			t.Fatal(err)
+		}
+		role := filepath.Join(t.TempDir(), mode+".yaml")
+		text := helm(t, append([]string{"template", "--show-only", "templates/rbac.yaml", "--set-json", "permissions=" + string(modes)}, release...)...)
+		if err := os.WriteFile(role, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		kubectl(t, "apply", "-f", role)
+		want := map[string]bool{}
+		for _, each := range granted {
+			maps.Copy(want, permissions(all[each]))
+		}
+		if diff := cmp.Diff(want, permissionsOf(t, "system:serviceaccount:"+namespace+":"+name+"-run")); diff != "" {
+			t.Errorf("with the permissions %v a run may do something else (+) than it should (-):\n%s", granted, diff)
+		}
+	}
+	helm(t, "uninstall", "--namespace", namespace, "--wait", "rights")
+}
+
+// permissions are single permissions, such as patch deployments.apps/scale.
+func permissions(rules []rbacv1.PolicyRule) map[string]bool {
+	all := map[string]bool{}
+	for _, rule := range rules {
+		resource, sub, _ := strings.Cut(rule.Resources[0], "/")
+		if rule.APIGroups[0] != "" {
+			resource += "." + rule.APIGroups[0]
+		}
+		if sub != "" {
+			resource += "/" + sub
+		}
+		for _, verb := range rule.Verbs {
+			all[verb+" "+resource] = true
+		}
+	}
+	return all
+}
+
+// permissionsOf are the permissions of a user in every namespace, without those that all users have.
+func permissionsOf(t *testing.T, user string) map[string]bool {
+	t.Helper()
+	all := map[string]bool{}
+	for line := range strings.Lines(kubectl(t, "auth", "can-i", "--list", "--no-headers", "--as="+user, "-n", "default")) {
+		resource, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if resource == "" || strings.HasPrefix(resource, "[") || strings.HasPrefix(resource, "self") { // a URL, or a review of oneself
+			continue
+		}
+		verbs := rest[strings.LastIndex(rest, "[")+1:]
+		for verb := range strings.FieldsSeq(strings.TrimSuffix(verbs, "]")) {
+			all[verb+" "+resource] = true
+		}
+	}
+	return all
+}
