@@ -96,17 +96,22 @@ func TestAChartIsZoomedByKeyboardAndByDraggingAndTheAddressKeepsIt(t *testing.T)
 		t.Errorf("after + the axis reads %q, before %q, and the address ends with %q", near, before, address)
 	}
 	sound(t, p)
+	eval[bool](t, p, `document.querySelector("nav.contents a[href='#latency']").click(), true`)
+	testkit.Await(t, "the section in the address", func() bool {
+		address := eval[string](t, p, `decodeURIComponent(location.hash)`)
+		return strings.HasPrefix(address, "#zoom.timeline=") && strings.HasSuffix(address, "&section=latency")
+	})
 	if err := p.Eval(`location.reload()`, nil); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Await(t, "the same view after a reload", func() bool {
+	testkit.Await(t, "the same view and section after a reload", func() bool {
 		var again string
-		err := p.Eval(ticks, &again)
+		err := p.Eval(ticks+` + (Math.abs(document.getElementById("latency").getBoundingClientRect().top) < 100 ? "" : " elsewhere")`, &again)
 		return err == nil && again == near
 	})
 	eval[bool](t, p, picture+`.focus(), true`)
 	press(t, p, "0", 1)
-	if all := eval[string](t, p, ticks+` + location.hash`); all != before+"#" && all != before {
+	if all := eval[string](t, p, ticks+` + location.hash`); all != before+"#section=latency" {
 		t.Errorf("after 0 the axis and the address read %q, want %q", all, before)
 	}
 	eval[bool](t, p, `(() => { const svg = `+picture+`.querySelector("svg.plot"), box = svg.getBoundingClientRect();

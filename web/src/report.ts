@@ -7,10 +7,11 @@ import { chosen, remember } from "./state";
 import { withTools } from "./table";
 import { parseView } from "./view";
 
-// contents links to the sections of the report.
+// contents links to the sections of the report. A link keeps the chosen view in the address.
 function contents(): void {
   const links = [...document.querySelectorAll<HTMLElement>("main > section[id]")].map((s) => element("a", { href: `#${s.id}` }, s.querySelector("h2")?.textContent ?? s.id));
   if (links.length > 2) document.querySelector("main")?.before(element("nav", { class: "contents", "aria-label": "Sections" }, ...links));
+  window.addEventListener("hashchange", () => location.hash.includes("=") || remember("section", location.hash.slice(1)));
 }
 
 function start(): void {
@@ -35,6 +36,7 @@ function start(): void {
   } else {
     figures.show(0);
   }
+  document.getElementById(chosen("section") ?? "")?.scrollIntoView();
   document.documentElement.dataset.drawn = "true";
   performance.mark("drawn"); // a benchmark reads it
 }
