@@ -179,8 +179,8 @@ func TestArmsThatDoNotFitIntoMemoryTakeTurnsInGroups(t *testing.T) {
 		}
 	}
 	for _, v := range d.Verdicts {
-		if v.Metric == "latency_p50" && v.Rounds != 4 {
-			t.Errorf("%s against %s has %d groups of cycles, want the 4 cycles of its group", v.A, v.B, v.Rounds)
+		if v.Metric == "latency_p50" && v.Rounds*v.Cycles != 4 { // with few calls on a busy machine a group has 2 cycles
+			t.Errorf("%s against %s has %d groups of %d cycles, want the 4 cycles of its group", v.A, v.B, v.Rounds, v.Cycles)
 		}
 	}
 	o.FreeMemory = 300e6
