@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# Runs `rpclab $COMMAND`, and compares the result with that of the base branch or with the last good one.
+#   COMMAND    run FILE --rounds 8, or load ... --rounds 8
+#   GATE       conditions of `rpclab compare`, one a line; none: nothing is compared
+#   UNDECIDED  fail or pass: what a gate does when rpclab cannot tell
+#   ALLOW      settings that may differ, with commas, or busy; see `rpclab compare --help`
+#   BASE       directory with the base branch; empty: compare with the file GOOD
+#   GOOD       file with the last good result, which a passed run replaces
+#   OUT        directory of the reports
+set -euo pipefail
+mkdir -p "$OUT"
+OUT=$(cd "$OUT" && pwd)
+rm -f "$OUT"/{base,result}.json "$OUT"/{report,comparison}.md "$OUT"/report.html "$OUT"/{report,gates}.junit.xml "$OUT"/{base,gates}.txt
+
+words=()
+while IFS= read -r word; do words+=("$word"); done < <(xargs -n 1 printf '%s\n' <<<"$COMMAND")
+gates=() allow=()
+while IFS= read -r gate; do [[ -z $gate ]] || gates+=(--gate "$gate"); done <<<"${GATE:-}"
+[[ -z ${ALLOW:-} ]] || allow=(--allow "$ALLOW")
+
+# annotate prints a message that GitHub shows at the top of the run.
+annotate() { [[ -z ${GITHUB_ACTIONS:-} ]] || echo "::$1 title=rpclab::$2"; }
+
+earlier=
+if [[ ${#gates[@]} -gt 0 && -n ${BASE:-} ]]; then
+  echo "rpclab ${words[*]}   # in $BASE"
+  status=0
+  (cd "$BASE" && rpclab "${words[@]}" --quiet --json "$OUT/base.json" >"$OUT/base.txt") || status=$?
+  case $status in
+  0) earlier=$OUT/base.json ;;
+  2) annotate warning "the base branch cannot run this command, so nothing is compared" ;;
+  *) annotate error "the run of the base branch failed" && exit "$status" ;;
+  esac
+elif [[ -n ${GOOD:-} && -f $GOOD ]]; then
+  earlier=$GOOD
+fi
+
+echo "rpclab ${words[*]}"
+status=0
+rpclab "${words[@]}" --json "$OUT/result.json" --md "$OUT/report.md" --html "$OUT/report.html" --junit "$OUT/report.junit.xml" || status=$?
+[[ $status -eq 0 ]] || annotate error "rpclab ended with exit code $status"
+
+if [[ $status -eq 0 && ${#gates[@]} -gt 0 && -n $earlier ]]; then
+  rpclab compare "$earlier" "$OUT/result.json" "${gates[@]}" ${allow[@]+"${allow[@]}"} --undecided "${UNDECIDED:-fail}" \
+    --md "$OUT/comparison.md" --junit "$OUT/gates.junit.xml" 2>"$OUT/gates.txt" || status=$?
+  cat "$OUT/gates.txt" >&2
+  while IFS= read -r line; do
+    case $line in
+    *" failed: the ratio "*) annotate error "${line#rpclab: }" ;;
+    *"could not tell:"* | *"is not compared"*) annotate warning "${line#rpclab: }" ;;
+    esac
+  done <"$OUT/gates.txt"
+elif [[ $status -eq 0 && ${#gates[@]} -gt 0 ]]; then
+  echo "There is no earlier result, so the gates pass."
+fi
+
+if [[ -n ${GITHUB_STEP_SUMMARY:-} ]]; then
+  for part in "$OUT/comparison.md" "$OUT/report.md"; do
+    [[ ! -f $part ]] || { cat "$part" && echo; } >>"$GITHUB_STEP_SUMMARY"
+  done
+fi
+if [[ $status -eq 0 && -n ${GOOD:-} && -f $OUT/result.json ]]; then
+  mkdir -p "$(dirname "$GOOD")"
+  cp "$OUT/result.json" "$GOOD"
+fi
+exit "$status"

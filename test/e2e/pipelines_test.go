@@ -1,0 +1,264 @@
+package e2e
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"gopkg.in/yaml.v3"
+
+	"rpclab/internal/testkit"
+)
+
+// job is a directory on a machine of a CI service, with the example repository in it.
+type job struct {
+	dir string
+	env map[string]string
+}
+
+// newJob copies examples/ci, and sets what the service sets.
+func newJob(t *testing.T, env map[string]string) job {
+	t.Helper()
+	j := job{t.TempDir(), map[string]string{"RPCLAB_DATA_DIR": t.TempDir()}}
+	maps.Copy(j.env, env)
+	if err := os.CopyFS(j.dir, os.DirFS("../../examples/ci")); err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+// delay makes the service in a directory of the job take this many milliseconds.
+func (j job) delay(t *testing.T, dir, ms string) {
+	t.Helper()
+	path := filepath.Join(j.dir, dir, "server.py")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(strings.Replace(string(text), `"DELAY_MS", "20"`, `"DELAY_MS", "`+ms+`"`, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// bash runs a script as GitHub and GitLab do, and returns its output and exit code.
+func (j job) bash(t *testing.T, script string) (string, int) {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), "bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script)
+	c.Dir, c.Env = j.dir, os.Environ()
+	for _, name := range slices.Sorted(maps.Keys(j.env)) {
+		c.Env = append(c.Env, name+"="+j.env[name])
+	}
+	out, err := c.CombinedOutput()
+	if ended := new(exec.ExitError); err != nil && !errors.As(err, &ended) {
+		t.Fatal(err)
+	}
+	return string(out), c.ProcessState.ExitCode()
+}
+
+// parsed reads a YAML file of the repository.
+func parsed[T any](t *testing.T, path string) (file T) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("../..", path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(text, &file); err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return file
+}
+
+type githubStep struct {
+	ID, Uses, Run string
+	With, Env     map[string]string
+}
+
+// githubAction is action.yml.
+type githubAction struct {
+	Inputs map[string]struct {
+		Default  string
+		Required bool
+	}
+	Runs struct{ Steps []githubStep }
+}
+
+// run runs the steps of the action that have a script, with these inputs.
+func (a githubAction) run(t *testing.T, j job, with map[string]string) (out string, code int) {
+	t.Helper()
+	values := map[string]string{"runner.temp": j.env["RUNNER_TEMP"]}
+	for name, input := range a.Inputs {
+		values["inputs."+name] = input.Default
+	}
+	for name, value := range with {
+		if _, ok := a.Inputs[name]; !ok {
+			t.Fatalf("action.yml has no input %s", name)
+		}
+		values["inputs."+name] = value
+	}
+	for _, step := range a.Runs.Steps {
+		if step.Run == "" {
+			continue
+		}
+		script := job{j.dir, maps.Clone(j.env)}
+		for name, text := range step.Env {
+			script.env[name] = regexp.MustCompile(`\${{ (\S+) }}`).ReplaceAllStringFunc(text, func(e string) string {
+				value, ok := values[strings.TrimSuffix(strings.TrimPrefix(e, "${{ "), " }}")]
+				if !ok {
+					t.Fatalf("action.yml uses %s, which is no input", e)
+				}
+				return value
+			})
+		}
+		if added, err := os.ReadFile(j.env["GITHUB_PATH"]); err == nil {
+			script.env["PATH"] = strings.ReplaceAll(string(added), "\n", ":") + os.Getenv("PATH")
+		}
+		text, ended := script.bash(t, step.Run)
+		if out += text; ended != 0 {
+			return out, ended
+		}
+	}
+	return out, 0
+}
+
+// TestGitHubActionFailsOnSlowerCode runs the steps of action.yml with the inputs of the example's workflow: without
+// an earlier result, with a last good one, and on a branch that is slower than its base.
+func TestGitHubActionFailsOnSlowerCode(t *testing.T) {
+	t.Parallel()
+	type workflow struct {
+		Jobs map[string]struct{ Steps []githubStep }
+	}
+	var with map[string]string
+	for _, step := range parsed[workflow](t, "examples/ci/.github/workflows/latency.yml").Jobs["latency"].Steps {
+		if step.Uses == "./.rpclab" {
+			with = step.With
+		}
+	}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	action, temp := parsed[githubAction](t, "action.yml"), t.TempDir()
+	j := newJob(t, map[string]string{"GITHUB_ACTIONS": "true", "GITHUB_ACTION_PATH": root, "RUNNER_TEMP": temp,
+		"GITHUB_PATH": filepath.Join(temp, "path"), "GITHUB_STEP_SUMMARY": filepath.Join(temp, "summary.md"),
+		"GITHUB_OUTPUT": filepath.Join(temp, "output"), "RUNNER_OS": "Linux"})
+	with["command"] += " --arms one"
+	with["base"], with["undecided"] = "", "pass" // on a busy machine
+	if out, code := action.run(t, j, with); code != 0 || !strings.Contains(out, "no earlier result, so the gates pass") {
+		t.Fatalf("the first run: exit code %d\n%s", code, out)
+	}
+	if out, code := action.run(t, j, with); code != 0 || !strings.Contains(out, "rpclab: gates: ") {
+		t.Errorf("the same code again: exit code %d\n%s", code, out)
+	}
+	if keys, err := os.ReadFile(j.env["GITHUB_OUTPUT"]); err != nil || !regexp.MustCompile(`^(key=rpclab-Linux-[0-9a-f]{40}\n){2}$`).Match(keys) {
+		t.Errorf("the name of the last good result is %q (%v)", keys, err)
+	}
+	good := filepath.Join(temp, "rpclab/good/result.json")
+	before, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(filepath.Join(j.dir, "base"), os.DirFS("../../examples/ci")); err != nil {
+		t.Fatal(err)
+	}
+	j.delay(t, ".", "80")
+	with["base"] = "base"
+	undisturbed(t, func(_ int, wrong func(string, ...any)) {
+		if out, code := action.run(t, j, with); code != 1 || !strings.Contains(out, "\n::error title=rpclab::") || !strings.Contains(out, "failed: the ratio is") {
+			wrong("code that takes four times as long as its base: exit code %d\n%s", code, out)
+		}
+	})
+	if after, err := os.ReadFile(good); err != nil || string(after) != string(before) {
+		t.Errorf("a failed run replaced the last good result (%v)", err)
+	}
+	summary, err := os.ReadFile(j.env["GITHUB_STEP_SUMMARY"])
+	if err != nil || !strings.Contains(string(summary), "## Compare ") || !strings.Contains(string(summary), "## latency: ") {
+		t.Errorf("the summary has no comparison or no report (%v):\n%s", err, summary)
+	}
+}
+
+// TestGitLabJobFailsOnSlowerCode runs the script of the example's pipeline on a branch that is as fast as its base,
+// and on one that is slower.
+func TestGitLabJobFailsOnSlowerCode(t *testing.T) {
+	t.Parallel()
+	type pipeline struct {
+		Latency struct {
+			Variables    map[string]string
+			BeforeScript []string `yaml:"before_script"`
+			Script       []string
+		}
+	}
+	latency := parsed[pipeline](t, "examples/ci/.gitlab-ci.yml").Latency
+	upstream := t.TempDir()
+	j := newJob(t, map[string]string{"RPCLAB_REPOSITORY": "file://" + upstream, "RPCLAB_VERSION": "main",
+		"GIT_AUTHOR_NAME": "test", "GIT_AUTHOR_EMAIL": "test@example.org", "GIT_COMMITTER_NAME": "test", "GIT_COMMITTER_EMAIL": "test@example.org"})
+	tree, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.env["TREE"], j.env["UPSTREAM"] = tree, upstream
+	// The job clones the repository as it is, with what is not committed.
+	out, code := j.bash(t, `
+		git init --quiet --bare "$UPSTREAM"
+		git -C "$UPSTREAM" config receive.shallowUpdate true
+		commit=$(git -C "$TREE" stash create)
+		git -C "$TREE" push --quiet "$UPSTREAM" "${commit:-HEAD}:refs/heads/main"
+		git init --quiet --initial-branch main .
+		git add .
+		git commit --quiet --message base
+		git clone --quiet --bare . "$UPSTREAM/orders"
+		git remote add origin "file://$UPSTREAM/orders"
+		git rev-parse HEAD`)
+	if code != 0 {
+		t.Fatal(out)
+	}
+	lines := strings.Fields(out)
+	j.env["CI_MERGE_REQUEST_DIFF_BASE_SHA"] = lines[len(lines)-1]
+	maps.Copy(j.env, latency.Variables)
+	j.env["COMMAND"] += " --arms one"
+	j.env["UNDECIDED"] = "pass" // on a busy machine
+	script := strings.Join(slices.Concat(latency.BeforeScript, latency.Script), "\n")
+	if out, code := j.bash(t, script); code != 0 || !strings.Contains(out, "rpclab: gates: ") {
+		t.Fatalf("the same code: exit code %d\n%s", code, out)
+	}
+	for _, file := range []string{"reports/gates.junit.xml", "reports/report.junit.xml", "reports/report.html", "good/result.json"} {
+		if _, err := os.Stat(filepath.Join(j.dir, file)); err != nil {
+			t.Error(err)
+		}
+	}
+	j.delay(t, ".", "80")
+	clean := "rm -rf base .rpclab && git worktree prune\n"
+	undisturbed(t, func(_ int, wrong func(string, ...any)) {
+		if out, code := j.bash(t, clean+script); code != 1 || !strings.Contains(out, "failed: the ratio is") {
+			wrong("code that takes four times as long as its base: exit code %d\n%s", code, out)
+		}
+	})
+}
+
+// TestGateRunsLoads runs deploy/ci/gate.sh with a load, and with a command that the base branch does not know.
+func TestGateRunsLoads(t *testing.T) {
+	t.Parallel()
+	bin := t.TempDir()
+	if err := os.Symlink(testkit.Rpclab(t), filepath.Join(bin, "rpclab")); err != nil {
+		t.Fatal(err)
+	}
+	gate, err := filepath.Abs("../../deploy/ci/gate.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := newJob(t, map[string]string{"PATH": bin + ":" + os.Getenv("PATH"), "ALLOW": "busy", "UNDECIDED": "pass", "OUT": "reports", "GITHUB_ACTIONS": "true",
+		"COMMAND": "load --service orders.yaml --call list --rate 100 --duration 500ms --rounds 6", "GATE": "p50 ratio < 1.5"})
+	j.env["BASE"] = t.TempDir() // without the service
+	if out, code := j.bash(t, gate); code != 0 || !strings.Contains(out, "::warning title=rpclab::the base branch cannot run this command") {
+		t.Errorf("the base branch has no service: exit code %d\n%s", code, out)
+	}
+	j.env["BASE"] = "."
+	if out, code := j.bash(t, gate); code != 0 || !strings.Contains(out, "rpclab: gates: ") {
+		t.Errorf("a load of the same code: exit code %d\n%s", code, out)
+	}
+}
