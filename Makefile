@@ -3,6 +3,10 @@
 
 CACHE = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/rpclab
 
+# As in releases and images. So Go compiles a package once for all of them, and for every clone.
+export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
+export CGO_ENABLED = 0
+
 # What make check leaves to make test, besides the race detector: packages whose tests need more than Go
 # and the proxies. The other packages are PLAIN.
 LEFT = test/e2e test/conformance test/dashboards test/cluster test/kube test/security test/browser

@@ -33,17 +33,24 @@ type lane struct {
 var apart = []string{"test/e2e", "test/conformance", "test/dashboards", "test/browser", "test/security", "test/kube", "test/cluster", "web/bundle"}
 
 // plan lists the stages. The first lane installs and builds. The second builds Kubernetes, which is needed
-// late. The third and the fourth have the tests. Those of whole commands compare times, so they run alone and first;
-// the others share the machine. The fourth lane mostly waits: for pods and for a browser.
+// late. The third and the fourth have the tests. Those of whole commands that compare times run alone and first;
+// the others share the machine. The fourth lane mostly waits: for pods, a browser and other programs.
 func plan(program string) ([]lane, error) {
 	raced, plain, err := packages()
+	if err != nil {
+		return nil, err
+	}
+	timed, err := alone("test/e2e")
 	if err != nil {
 		return nil, err
 	}
 	test := func(name, packages string, needs []string, flags ...string) stage {
 		return stage{name: name, needs: append(needs, "build rpclab"), args: append([]string{"test/run.sh", packages}, flags...)}
 	}
+	race := test("race", strings.Join(raced, " "), []string{"proxies"}, "-race", "-timeout", "20m", "-parallel", "4")
+	race.args = append([]string{"env", "CGO_ENABLED=1"}, race.args...) // which the race detector needs
 	built := []string{"build rpclab"}
+	whole := []string{"proxies", "servers in Python", "servers in Java", "servers in Rust"}
 	servers := func(title, language string) stage {
 		return stage{name: title, needs: built, args: []string{program, "servers", "build", language}}
 	}
@@ -56,29 +63,67 @@ func plan(program string) ([]lane, error) {
 			servers("servers in Rust", "rust"),
 			{name: "servers of others", args: []string{"test/conformance/servers/build.sh"}},
 			// It compiles packages as a release does, which other stages do not need.
-			{name: "release", needs: built, after: []string{"e2e"}, args: []string{"go", "-C", "tools/release", "test", "-count=1", "-timeout", "30m", "."}},
-			{name: "lint", needs: built, after: []string{"e2e"}, args: []string{"make", "--no-print-directory", "lint"}},
+			{name: "release", needs: built, after: []string{"e2e alone"}, args: []string{"go", "-C", "tools/release", "test", "-count=1", "-timeout", "30m", "."}},
+			{name: "lint", needs: built, after: []string{"e2e alone"}, args: []string{"make", "--no-print-directory", "lint"}},
 		}},
 		{nice: "19", stages: []stage{
 			{name: "build Kubernetes", needs: []string{"Debian packages"}, args: []string{"go", "run", "./test/cluster", "build"}},
 		}},
 		{live: true, stages: []stage{
 			{name: "build rpclab", args: []string{"go", "build", "-o", program, "./cmd/rpclab"}},
-			test("e2e", "./test/e2e", []string{"proxies", "servers in Python", "servers in Java", "servers in Rust"}, "-timeout", "20m", "-parallel", "3"),
-			test("race", strings.Join(raced, " "), []string{"proxies"}, "-race", "-timeout", "20m", "-parallel", "4"),
+			test("e2e alone", "./test/e2e", whole, "-timeout", "10m", "-run", timed),
+			test("e2e", "./test/e2e", whole, "-timeout", "20m", "-parallel", "4", "-skip", timed),
+			race,
 			// These make ten times as many calls or checks without the race detector.
 			test("plain", strings.Join(append(plain, "rpclab/internal/caller/calculator", "rpclab/internal/measure"), " "), nil, "-timeout", "10m"),
-			test("security", "./test/security", nil, "-timeout", "10m"),
-			test("conformance", "./test/conformance", []string{"proxies", "servers in Python", "servers in Java", "servers in Rust", "servers of others"}, "-timeout", "15m", "-parallel", "4"),
 		}},
 		{stages: []stage{
-			{name: "Kubernetes", needs: []string{"build Kubernetes", "proxies"}, after: []string{"e2e"},
+			{name: "Kubernetes", needs: []string{"build Kubernetes", "proxies"}, after: []string{"e2e alone"},
 				args: []string{"go", "run", "./test/cluster", "with", "--name", "test", "--", "test/run.sh", "./test/kube/...", "-timeout", "30m", "-parallel", "4", "-skip", "Istio|Soak"}},
 			test("cluster", "./test/cluster", []string{"build Kubernetes"}, "-timeout", "15m"),
 			test("dashboards", "./test/dashboards", []string{"proxies"}, "-timeout", "5m"),
 			test("browser", "./web/bundle ./test/browser", []string{"Debian packages"}, "-timeout", "10m"),
+			test("security", "./test/security", nil, "-timeout", "10m"),
+			test("conformance", "./test/conformance", append(whole, "servers of others"), "-timeout", "15m", "-parallel", "4"),
 		}},
 	}, nil
+}
+
+// alone returns a pattern (go test -run) of the tests of a directory that do not run in parallel.
+func alone(dir string) (string, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	if err != nil {
+		return "", err
+	}
+	var names []string
+	for _, name := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return "", err
+		}
+		for _, d := range file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && strings.HasPrefix(f.Name.Name, "Test") && !parallel(f) {
+				names = append(names, f.Name.Name)
+			}
+		}
+	}
+	return "^(" + strings.Join(names, "|") + ")$", nil
+}
+
+// parallel reports whether a test calls t.Parallel itself.
+func parallel(test *ast.FuncDecl) bool {
+	return slices.ContainsFunc(test.Body.List, func(s ast.Stmt) bool {
+		e, ok := s.(*ast.ExprStmt)
+		if !ok {
+			return false
+		}
+		call, ok := e.X.(*ast.CallExpr)
+		if !ok {
+			return false
+		}
+		f, ok := call.Fun.(*ast.SelectorExpr)
+		return ok && f.Sel.Name == "Parallel"
+	})
 }
 
 // simulated are packages whose tests simulate thousands of runs in one goroutine, and whose concurrency is a map of the
