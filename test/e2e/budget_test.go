@@ -2,9 +2,9 @@ package e2e
 
 import "testing"
 
-// TestASmallBudgetMakesOneBackendTheBottleneck compares routes with a tenth of a CPU for each server, and with more.
+// TestASmallBudgetMakesOneBackendTheBottleneck compares routes with a tenth of a CPU for each server, and with more. It
+// runs alone, because other tests would take the CPU time that the larger budget allows.
 func TestASmallBudgetMakesOneBackendTheBottleneck(t *testing.T) {
-	t.Parallel()
 	undisturbed(t, func(try int, wrong func(format string, args ...any)) {
 		d, s := quickTry(t, "budget", try)
 		s.promptly(t)
