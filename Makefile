@@ -1,5 +1,5 @@
 # make check is the fast part, for while you work; make test is everything.
-.PHONY: run release check left lint test soak statistics tools test-tools proxies screenshots bench bench-peers bench-aa bench-neighbour generate cluster-up cluster-down cluster-test cluster-soak mesh-test
+.PHONY: run release check left lint test soak statistics tools test-tools proxies screenshots bench bench-peers bench-aa bench-neighbour findings generate cluster-up cluster-down cluster-test cluster-soak mesh-test
 
 CACHE = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/rpclab
 
@@ -65,6 +65,10 @@ bench:
 bench-peers: ; go run ./bench/peers
 bench-aa: ; go run ./bench/aa
 bench-neighbour: ; go run ./bench/neighbour
+
+# Measures what changed since the pages of docs/findings, in one night if all did, and writes them. It may be
+# interrupted: the next start continues. go run ./bench/findings -plan prints what it would measure.
+findings: test-tools ; go run ./bench/findings
 
 generate:
 	go generate ./...

@@ -1,7 +1,6 @@
 package experiments
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -12,9 +11,19 @@ import (
 	"rpclab/internal/verdict"
 )
 
-// Quick runs of isolated arms have too few rounds for a verdict. Their pages name the command that has enough.
-func TestThePagesOfQuickRunsWithoutAVerdictSayHowManyRoundsItNeeds(t *testing.T) {
-	pages := map[string]string{"rollout": "README", "policies": "README", "long-streams": "README", "limits": "README", "contracts": "README", "budget": "README"} // of several
+// findings has what quick runs decide.
+func findings(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../docs/findings/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(strings.Fields(string(text)), " ")
+}
+
+// Quick runs of isolated arms have too few rounds for a verdict. The list of findings names the command that has enough.
+func TestTheListOfFindingsSaysHowManyRoundsAVerdictNeeds(t *testing.T) {
+	page := findings(t)
 	for _, name := range Names() {
 		file, doc, err := Open(name)
 		if err != nil {
@@ -28,25 +37,16 @@ func TestThePagesOfQuickRunsWithoutAVerdictSayHowManyRoundsItNeeds(t *testing.T)
 		if plan.Design != experiment.Isolated || plan.Rounds >= needed {
 			continue
 		}
-		page := pages[name]
-		if page == "" {
-			page = name
-		}
-		text, err := os.ReadFile("../docs/findings/" + page + ".md")
-		if err != nil {
-			t.Fatal(err)
-		}
-		joined := strings.Join(strings.Fields(string(text)), " ")
-		if want := fmt.Sprintf("`rpclab run %s --quick --rounds %d`", name, needed); !strings.Contains(joined, want) {
-			t.Errorf("%s: %d arms, %d rounds of at least %d; docs/findings/%s.md lacks %s", name, len(plan.Arms), plan.Rounds, needed, page, want)
+		if want := fmt.Sprintf("`rpclab run %s --quick --rounds %d`", name, needed); !strings.Contains(page, want) {
+			t.Errorf("%s: %d arms, %d rounds of at least %d; docs/findings/README.md lacks %s", name, len(plan.Arms), plan.Rounds, needed, want)
 		}
 	}
 }
 
-// TestThePagesOfQuickRunsInTurnsSayThatTheyDoNotDecideP99: p99 of arms in turns is compared by groups of cycles with
+// TestTheListOfFindingsSaysThatQuickRunsInTurnsDoNotDecideP99: p99 of arms in turns is compared by groups of cycles with
 // 1,000 calls each.
-func TestThePagesOfQuickRunsInTurnsSayThatTheyDoNotDecideP99(t *testing.T) {
-	pages := map[string]string{"proxy-tax": "README"} // of several
+func TestTheListOfFindingsSaysThatQuickRunsInTurnsDoNotDecideP99(t *testing.T) {
+	page := findings(t)
 	for _, name := range Names() {
 		plan := expand(t, name, experiment.Options{Quick: true})
 		if plan.Design != experiment.Interleaved || !slices.Contains(plan.Headline, "p99") {
@@ -60,13 +60,9 @@ func TestThePagesOfQuickRunsInTurnsSayThatTheyDoNotDecideP99(t *testing.T) {
 		if calls >= 1000*verdict.MinRounds {
 			continue
 		}
-		text, err := os.ReadFile("../docs/findings/" + cmp.Or(pages[name], name) + ".md")
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := fmt.Sprintf("Its %d,%03d calls an arm are too few to decide p99, which needs 4,000.", calls/1000, calls%1000)
-		if !strings.Contains(strings.Join(strings.Fields(string(text)), " "), want) {
-			t.Errorf("%s: the page in docs/findings lacks %q", name, want)
+		want := fmt.Sprintf("`%s`: Its %d,%03d calls an arm are too few to decide p99, which needs 4,000.", name, calls/1000, calls%1000)
+		if !strings.Contains(page, want) {
+			t.Errorf("docs/findings/README.md lacks %q", want)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 // Program is an rpclab built from the working directory.
 type Program struct {
 	Dir  string // for files of the benchmark
-	path string
+	Path string // of the program
 	temp *process.TempDir
 }
 
@@ -26,8 +26,8 @@ func Build() (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Program{Dir: temp.Path, path: filepath.Join(temp.Path, "rpclab"), temp: temp}
-	if text, err := exec.Command("go", "build", "-o", p.path, "./cmd/rpclab").CombinedOutput(); err != nil {
+	p := &Program{Dir: temp.Path, Path: filepath.Join(temp.Path, "rpclab"), temp: temp}
+	if text, err := exec.Command("go", "build", "-o", p.Path, "./cmd/rpclab").CombinedOutput(); err != nil {
 		p.Remove()
 		return nil, fmt.Errorf("build rpclab: %w: run this in the root of the repository\n%s", err, text)
 	}
@@ -40,7 +40,7 @@ func (p *Program) Remove() { _ = p.temp.Remove() }
 // Run runs an experiment, which is not stored.
 func (p *Program) Run(experiment string, seed int, flags ...string) (d result.Document, err error) {
 	args := append([]string{"run", experiment, "--seed", fmt.Sprint(seed), "--no-store", "--json", "-"}, flags...)
-	text, err := exec.Command(p.path, args...).Output()
+	text, err := exec.Command(p.Path, args...).Output()
 	if err != nil {
 		return d, fmt.Errorf("%s, run %d: %w", filepath.Base(experiment), seed, err)
 	}

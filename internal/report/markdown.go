@@ -35,6 +35,23 @@ func markdown(b block) string {
 	return stress(b) + "\n"
 }
 
+// Markdown formats one element, for pages that have their own order.
+func (e Element) Markdown() string {
+	b := block{text: e.Text, tone: map[string]tone{"note": quiet, "warning": loud}[e.Tone]}
+	b.kind = map[string]kind{"heading": heading, "subheading": subheading, "sentence": sentence, "item": item, "table": grid}[e.Kind]
+	if e.Table != nil {
+		t := table{rows: e.Table.Rows}
+		for _, c := range e.Table.Columns {
+			t.columns = append(t.columns, column{c.Name, c.Number})
+		}
+		b.table = &t
+	}
+	return markdown(b)
+}
+
+// Escape makes text safe in Markdown, except for `code`.
+func Escape(text string) string { return escape(text) }
+
 // stress makes warnings bold and notes small.
 func stress(b block) string {
 	switch b.tone {

@@ -41,6 +41,11 @@ func power(p *page, d result.Document) {
 	}
 	p.grid(t)
 	p.note("Detectable differences: the smallest true differences that 50, 80 and 95 % of such runs detect, if the noise stays the same (power).")
+	longer(p, d)
+}
+
+// longer lists how long a run must be to detect smaller differences.
+func longer(p *page, d result.Document) {
 	for _, l := range d.Longer {
 		p.item(longerInWords(d, l))
 	}

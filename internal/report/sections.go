@@ -15,6 +15,8 @@ type Sections struct {
 	EventsFirst  bool      // the question is about events: show them before latency
 	Head         []Element // place, time and number of trials
 	Assertions   []Element // that the user made
+	Summary      []Element // the table of the short report, with all arms
+	Longer       []Element // how long a run must be to detect smaller differences
 	Cards        []Card    // of the headline verdicts
 	Results      []Element // one table of all arms in all cells, and its legend
 	Capacity     []Element
@@ -58,6 +60,8 @@ func SectionsOf(d result.Document, checks ...Check) Sections {
 		return s
 	}
 	s.Cards, s.Results, s.Verdicts, s.OtherMetrics = cards(d), partsOf(d, func(p *page, d result.Document) { resultsInOneTable(p, d); throughput(p, d) }), partsOf(d, func(p *page, d result.Document) { verdicts(p, d); power(p, d) }), partsOf(d, otherMetrics)
+	s.Summary = partsOf(d, func(p *page, d result.Document) { summaryTable(p, d, len(d.Arms), len(d.Arms)) })
+	s.Longer = partsOf(d, longer)
 	s.Balance, s.Confound, s.Events, s.ProxyLatency = partsOf(d, balance), partsOf(d, confounds), partsOf(d, eventTables), partsOf(d, proxyLatency)
 	s.Cost = partsOf(d, func(p *page, d result.Document) { cost(p, d); securityCost(p, d); idleWorkers(p, d) })
 	return s
@@ -151,6 +155,9 @@ func cards(d result.Document) (all []Card) {
 	}
 	return all
 }
+
+// LineOf puts one verdict into words, on a scale of its own.
+func LineOf(v result.Verdict) CardLine { return lineOf(v, edgeOf([]result.Verdict{v})) }
 
 func lineOf(v result.Verdict, edge float64) CardLine {
 	l := CardLine{Metric: metricNoun(v.Metric), metric: v.Metric, Decision: v.Decision, Ratio: none}

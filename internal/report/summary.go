@@ -20,14 +20,19 @@ const (
 func summary(d result.Document) page {
 	var p page
 	opening(&p, d)
-	switch {
-	case asksAboutEvents(d):
-		recoveryTable(&p, d, recoveryRows)
-	case measured(d) || searched(d):
-		verdictTable(&p, d, verdictRows)
-	}
+	summaryTable(&p, d, verdictRows, recoveryRows)
 	reservations(&p, d)
 	return p
+}
+
+// summaryTable has a row for each arm, or for so many.
+func summaryTable(p *page, d result.Document, verdictRows, recoveryRows int) {
+	switch {
+	case asksAboutEvents(d):
+		recoveryTable(p, d, recoveryRows)
+	case measured(d) || searched(d):
+		verdictTable(p, d, verdictRows)
+	}
 }
 
 // opening is the question and its answer, the first lines of every report.

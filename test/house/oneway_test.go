@@ -16,6 +16,7 @@ import (
 // files declare and nothing of those that use it.
 var oneWay = []string{
 	"bench/answerer",
+	"bench/findings",
 	"bench/peers",
 	"cmd/rpclab",
 	"deploy/dashboards",

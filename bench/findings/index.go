@@ -1,0 +1,90 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"rpclab/internal/report"
+)
+
+// The lines around the table of the index.
+const begin, end = "<!-- written by go run ./bench/findings -->\n", "<!-- end -->"
+
+// drawTables writes the table of the index, and the answers into the table of the README.
+func (s store) drawTables(all list) error {
+	for file, change := range map[string]func(string, list) (string, error){filepath.Join(s.dir, "README.md"): s.index, s.readme: s.answers} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		changed, err := change(string(text), all)
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		if err := replace(file, []byte(changed)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// index replaces the table of an index by a row for each page, and a list of those that are missing.
+func (s store) index(text string, all list) (string, error) {
+	before, rest, found := strings.Cut(text, begin)
+	_, after, ends := strings.Cut(rest, end)
+	if !found || !ends {
+		return "", fmt.Errorf("no lines %q and %q", strings.TrimSpace(begin), end)
+	}
+	table, missing := "| question | page |\n|---|---|\n", []string{}
+	for _, f := range all {
+		if _, err := os.Stat(filepath.Join(s.dir, f.Name+".md")); errors.Is(err, fs.ErrNotExist) {
+			missing = append(missing, "`"+f.Name+"`")
+			continue
+		}
+		definition, err := f.definition()
+		if err != nil {
+			return "", err
+		}
+		var d struct{ Question string }
+		if err := yaml.Unmarshal(definition, &d); err != nil {
+			return "", err
+		}
+		table += fmt.Sprintf("| %s | [%s](%[2]s.md) |\n", report.Escape(d.Question), f.Name)
+	}
+	if len(missing) > 0 {
+		table += "\nNo page yet, because a quiet machine has not measured them: " + strings.Join(missing, ", ") +
+			".\n`go run ./bench/findings` measures what is missing, and `rpclab run NAME` one of them.\n"
+	}
+	return before + begin + table + end + after, nil
+}
+
+// answers replaces the answer in each row of the README that links to a generated page.
+func (s store) answers(text string, all list) (string, error) {
+	for _, f := range all {
+		document, err := read(s.path(f))
+		if err != nil {
+			return "", err
+		}
+		if document == nil {
+			continue
+		}
+		row := regexp.MustCompile(`(?m)^(\| [^|]+ \| ).*\(docs/findings/` + regexp.QuoteMeta(f.Name) + `\.md\).* \|$`)
+		text = row.ReplaceAllString(text, "${1}"+strings.ReplaceAll("["+report.Escape(clause(report.Answer(document.document)))+"](docs/findings/"+f.Name+".md). |", "$", "$$"))
+	}
+	return text, nil
+}
+
+// clause is the first clause of an answer, which has its result.
+func clause(answer string) string {
+	for _, stop := range []string{"; ", ". "} {
+		answer, _, _ = strings.Cut(answer, stop)
+	}
+	return strings.TrimSuffix(answer, ".")
+}

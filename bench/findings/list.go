@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"gopkg.in/yaml.v3"
+
+	"rpclab/experiments"
+)
+
+// finding is one question, how it is measured, and what its page says besides the numbers.
+type finding struct {
+	Name       string   `yaml:"name"`       // of its page
+	Experiment string   `yaml:"experiment"` // built-in, or a file; empty: as the name
+	Flags      string   `yaml:"flags"`      // of rpclab run
+	Takes      duration `yaml:"takes"`      // about
+	// Published says what the published number measured, and Changes what changes with languages and limits.
+	Published string `yaml:"published"`
+	Changes   string `yaml:"changes"`
+	// Doubt are reasons not to believe the finding.
+	Doubt []string `yaml:"doubt"`
+}
+
+type list []finding
+
+// seed orders the arms of every run, so that a run can be repeated.
+const seed = "7"
+
+func readList(file string) (list, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var all list
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(&all); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	for i, f := range all {
+		all[i].Experiment = cmp.Or(f.Experiment, f.Name)
+		if f.Name == "" || f.Takes.Duration <= 0 || f.Flags == "" {
+			return nil, fmt.Errorf("%s: finding %d (%s) needs a name, flags and takes", file, i+1, f.Name)
+		}
+	}
+	return all, nil
+}
+
+// only are the findings of these names, separated by commas; all without names.
+func (l list) only(names string) (list, error) {
+	if names == "" {
+		return slices.Clone(l), nil
+	}
+	var chosen list
+	for name := range strings.SplitSeq(names, ",") {
+		i := slices.IndexFunc(l, func(f finding) bool { return f.Name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("-only %s: the list has no finding %q", names, name)
+		}
+		chosen = append(chosen, l[i])
+	}
+	return chosen, nil
+}
+
+// limit makes the run end within a time, in place of the number of rounds or the time of the list.
+func (f *finding) limit(time time.Duration) {
+	if time == 0 {
+		return
+	}
+	var kept []string
+	flags := strings.Fields(f.Flags)
+	for i := 0; i < len(flags); i++ {
+		if flags[i] == "--rounds" || flags[i] == "--for" {
+			i++
+			continue
+		}
+		kept = append(kept, flags[i])
+	}
+	f.Flags, f.Takes.Duration = strings.Join(append(kept, "--for", time.String()), " "), time
+}
+
+// command are the arguments of rpclab.
+func (f finding) command() []string {
+	return slices.Concat([]string{"run", f.Experiment}, strings.Fields(f.Flags), []string{"--seed", seed})
+}
+
+// definition is the YAML of the experiment.
+func (f finding) definition() ([]byte, error) {
+	if strings.Contains(f.Experiment, "/") || filepath.Ext(f.Experiment) == ".yaml" {
+		return os.ReadFile(f.Experiment)
+	}
+	_, text, err := experiments.Open(f.Experiment)
+	return text, err
+}
+
+// duration is a time such as 20m.
+type duration struct{ time.Duration }
+
+// UnmarshalText parses a time.
+func (d *duration) UnmarshalText(text []byte) (err error) {
+	d.Duration, err = time.ParseDuration(string(text))
+	return err
+}

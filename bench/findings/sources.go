@@ -1,0 +1,98 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// other are the packages of the program whose changes do not change what is measured.
+var other = []string{"cmd/rpclab", "deploy", "experiments", "internal/cluster/kubernetes", "internal/image", "internal/report", "internal/suggest", "internal/web"}
+
+// sources are those that measure: the packages of rpclab with the files that they embed, such as the servers in
+// other languages, and the versions of other modules.
+type sources struct{ sum, commit string }
+
+func readSources() (s sources, err error) {
+	files, err := sourceFiles()
+	if err != nil {
+		return s, err
+	}
+	hash := sha256.New()
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return s, err
+		}
+		fmt.Fprintf(hash, "%s %d\n%s", name, len(text), text)
+	}
+	s.sum = fmt.Sprintf("%x", hash.Sum(nil))
+	head, err := exec.Command("git", "rev-parse", "--short=12", "HEAD").Output()
+	if err != nil {
+		return s, fmt.Errorf("git rev-parse HEAD: %w", err)
+	}
+	s.commit = strings.TrimSpace(string(head))
+	differs := exec.Command("git", append([]string{"diff", "--quiet", "HEAD", "--"}, files...)...).Run()
+	var code *exec.ExitError
+	switch {
+	case errors.As(differs, &code) && code.ExitCode() == 1:
+		s.commit += "+"
+	case differs != nil:
+		return s, fmt.Errorf("git diff: %w", differs)
+	}
+	return s, nil
+}
+
+// sourceFiles are relative to the root of the repository.
+func sourceFiles() ([]string, error) {
+	listing := exec.Command("go", "list", "-deps", "-json=ImportPath,Dir,GoFiles,EmbedFiles,Standard", "./cmd/rpclab")
+	out, err := listing.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w: run this in the root of the repository", err)
+	}
+	root, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	files := []string{"go.mod", "go.sum"}
+	for all := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p struct {
+			ImportPath, Dir     string
+			GoFiles, EmbedFiles []string
+		}
+		if err := all.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		path, own := strings.CutPrefix(p.ImportPath, "rpclab/")
+		if !own || slices.ContainsFunc(other, func(o string) bool { return path == o || strings.HasPrefix(path, o+"/") }) {
+			continue
+		}
+		dir, err := filepath.Rel(root, p.Dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range slices.Concat(p.GoFiles, p.EmbedFiles) {
+			files = append(files, filepath.ToSlash(filepath.Join(dir, name)))
+		}
+	}
+	slices.Sort(files)
+	return files, nil
+}
+
+// of is the checksum of all that decides what a finding measures.
+func (s sources) of(f finding) (string, error) {
+	definition, err := f.definition()
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s", s.sum, f.Flags, definition)))[:16], nil
+}
