@@ -104,6 +104,12 @@ func losses(d result.Document) figure {
 			most = max(most, t.Measures.Lost())
 		}
 	}
+	for _, edge := range []float64{0.02, 0.05, 0.1, 0.2, 0.5, 1} {
+		if most <= edge {
+			most = edge
+			break
+		}
+	}
 	for _, share := range []float64{0, most / 2, most} {
 		f.ticks = append(f.ticks, tick{share / most, fmt.Sprintf("%.2g %%", 100*share)})
 	}

@@ -2,13 +2,10 @@ package main
 
 import (
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -52,36 +49,16 @@ func readSources() (s sources, err error) {
 
 // sourceFiles are relative to the root of the repository.
 func sourceFiles() ([]string, error) {
-	listing := exec.Command("go", "list", "-deps", "-json=ImportPath,Dir,GoFiles,EmbedFiles,Standard", "./cmd/rpclab")
-	out, err := listing.Output()
+	const format = `{{range .GoFiles}}{{$.ImportPath}}/{{.}}{{"\n"}}{{end}}{{range .EmbedFiles}}{{$.ImportPath}}/{{.}}{{"\n"}}{{end}}`
+	out, err := exec.Command("go", "list", "-deps", "-f", format, "./cmd/rpclab").Output()
 	if err != nil {
 		return nil, fmt.Errorf("go list: %w: run this in the root of the repository", err)
 	}
-	root, err := os.Getwd()
-	if err != nil {
-		return nil, err
-	}
 	files := []string{"go.mod", "go.sum"}
-	for all := json.NewDecoder(strings.NewReader(string(out))); ; {
-		var p struct {
-			ImportPath, Dir     string
-			GoFiles, EmbedFiles []string
-		}
-		if err := all.Decode(&p); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return nil, err
-		}
-		path, own := strings.CutPrefix(p.ImportPath, "rpclab/")
-		if !own || slices.ContainsFunc(other, func(o string) bool { return path == o || strings.HasPrefix(path, o+"/") }) {
-			continue
-		}
-		dir, err := filepath.Rel(root, p.Dir)
-		if err != nil {
-			return nil, err
-		}
-		for _, name := range slices.Concat(p.GoFiles, p.EmbedFiles) {
-			files = append(files, filepath.ToSlash(filepath.Join(dir, name)))
+	for line := range strings.Lines(string(out)) {
+		file, own := strings.CutPrefix(strings.TrimSpace(line), "rpclab/")
+		if own && !slices.ContainsFunc(other, func(dir string) bool { return strings.HasPrefix(file, dir+"/") }) {
+			files = append(files, file)
 		}
 	}
 	slices.Sort(files)

@@ -120,22 +120,3 @@ func replace(path string, text []byte) error {
 	}
 	return os.Rename(part, path)
 }
-
-// draw writes the pages of the chosen findings that have a document, and the tables that list all pages.
-func (s store) draw(all, chosen list) error {
-	for _, f := range chosen {
-		document, err := read(s.path(f))
-		if err != nil {
-			return err
-		}
-		if document == nil {
-			continue
-		}
-		for name, text := range drawn(f, *document) {
-			if err := replace(filepath.Join(s.dir, name), []byte(text)); err != nil {
-				return err
-			}
-		}
-	}
-	return s.drawTables(all)
-}

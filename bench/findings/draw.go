@@ -17,6 +17,25 @@ import (
 // The lines around the table of the index.
 const begin, end = "<!-- written by go run ./bench/findings -->\n", "<!-- end -->"
 
+// draw writes the pages of the chosen findings that have a document, and the tables that list all pages.
+func (s store) draw(all, chosen list) error {
+	for _, f := range chosen {
+		document, err := read(s.path(f))
+		if err != nil {
+			return err
+		}
+		if document == nil {
+			continue
+		}
+		for name, text := range drawn(f, *document) {
+			if err := replace(filepath.Join(s.dir, name), []byte(text)); err != nil {
+				return err
+			}
+		}
+	}
+	return s.drawTables(all)
+}
+
 // drawTables writes the table of the index, and the answers into the table of the README.
 func (s store) drawTables(all list) error {
 	for file, change := range map[string]func(string, list) (string, error){filepath.Join(s.dir, "README.md"): s.index, s.readme: s.answers} {
