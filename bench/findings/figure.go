@@ -114,8 +114,11 @@ func losses(d result.Document) figure {
 		f.ticks = append(f.ticks, tick{share / most, fmt.Sprintf("%.2g %%", 100*share)})
 	}
 	for _, a := range d.Arms {
-		row := interval{cell: report.CellName(a.Cell), label: report.Clean(a.Name), class: "value", low: 1, at: a.Lost() / most, marked: true,
-			text: grouped(float64(a.Failed()+a.Dropped)) + " of " + grouped(float64(a.Calls+a.Dropped))}
+		row := interval{cell: report.CellName(a.Cell), label: report.Clean(a.Name), text: "no measurement"}
+		if due := a.Calls + a.Dropped; due > 0 {
+			row.text = grouped(float64(a.Failed()+a.Dropped)) + " of " + grouped(float64(due))
+			row.class, row.low, row.at, row.marked = "value", 1, a.Lost()/most, true
+		}
 		for _, t := range a.Trials {
 			row.low, row.high = min(row.low, t.Measures.Lost()/most), max(row.high, t.Measures.Lost()/most)
 		}
@@ -169,7 +172,9 @@ func (f figure) svg() string {
 	return b.String()
 }
 
-func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
+func capital(text string) string {
+	return strings.ToUpper(text[:min(1, len(text))]) + text[min(1, len(text)):]
+}
 
 // grouped is a number with three significant digits, or a whole number with its digits grouped: 12,345.
 func grouped(v float64) string {

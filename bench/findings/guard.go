@@ -13,8 +13,9 @@ import (
 // run measured the machine.
 const mostMarked = 0.1
 
-// marks says why a run may not become a page: what guards marked, or that it decided nothing. None: it may.
-func marks(d result.Document) (why []string) {
+// marks says why a run may not become a page: what guards marked, or that it decided nothing. None: it may. The trials
+// of some arms are meant to fail.
+func marks(d result.Document, fails ...string) (why []string) {
 	if d.Partial {
 		why = append(why, "the run ended early")
 	}
@@ -27,22 +28,25 @@ func marks(d result.Document) (why []string) {
 			disturbed[[2]string{w.Arm + w.Cell.Key(), fmt.Sprint(w.Round)}] = true
 		}
 	}
-	trials := 0
+	if all := trials(d); over(len(disturbed), all) {
+		why = append(why, fmt.Sprintf("a process did not run for a time in %d of %d trials", len(disturbed), all))
+	}
+	return append(why, markedVerdicts(d, fails)...)
+}
+
+func trials(d result.Document) (n int) {
 	for _, arm := range d.Arms {
-		trials += len(arm.Trials)
+		n += len(arm.Trials)
 	}
-	if over(len(disturbed), trials) {
-		why = append(why, fmt.Sprintf("a process did not run for a time in %d of %d trials", len(disturbed), trials))
-	}
-	return append(why, markedVerdicts(d)...)
+	return n
 }
 
 // markedVerdicts says what guards marked among the headline verdicts.
-func markedVerdicts(d result.Document) (why []string) {
+func markedVerdicts(d result.Document, fails []string) (why []string) {
 	pairs, judged, byCause := 0, 0, map[result.CauseKind]int{}
 	for _, v := range d.Verdicts {
 		switch {
-		case v.Secondary:
+		case v.Secondary || slices.Contains(fails, v.A):
 		case v.Kind == result.OfControl && slices.Contains([]string{"better", "worse"}, v.Decision):
 			why = append(why, fmt.Sprintf("the A/A control %s differs from %s in %s", v.A, v.B, v.Metric))
 		case v.Kind.AnswersQuestion():

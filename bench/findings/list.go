@@ -21,6 +21,7 @@ type finding struct {
 	Experiment string   `yaml:"experiment"` // built-in, or a file; empty: as the name
 	Flags      string   `yaml:"flags"`      // of rpclab run
 	Takes      duration `yaml:"takes"`      // about
+	Fails      []string `yaml:"fails"`      // the arms whose callers are meant to exit
 	// Published says what the published number measured, and Changes what changes with languages and limits.
 	Published string `yaml:"published"`
 	Changes   string `yaml:"changes"`

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"rpclab/internal/report"
-	"rpclab/internal/report/html"
 	"rpclab/internal/result"
 )
 
@@ -34,7 +33,13 @@ func page(f finding, s stored) string {
 		strings.TrimSpace("**"+report.Escape(strings.TrimSuffix(first, "."))+".** "+report.Escape(more)), report.Escape(picture.title), f.Name)
 	b.WriteString(elements(said.Summary) + "\n")
 	if rows := beside(d); rows != "" {
-		section(&b, "Published and rpclab", "In the same unit, on other hardware. Source: "+report.Escape(report.Clean(d.Source))+"."+ofSize(d)+"\n\n"+rows)
+		section(&b, "Published and rpclab", study(d)+" measured on other hardware."+ofSize(d)+"\n\n"+rows)
+	}
+	if slices.Contains(d.Headline, "failed") {
+		for i := range said.Failures {
+			said.Failures[i].Text = brief(said.Failures[i].Text)
+		}
+		section(&b, "Which calls failed", elements(withoutHeading(said.Failures)))
 	}
 	section(&b, "What the published number measured", f.Published)
 	if len(d.Accounts) > 0 {
@@ -74,49 +79,77 @@ func withoutHeading(all []report.Element) []report.Element {
 	return all
 }
 
-// beside has a row for each arm with published figures: theirs and ours by turns; "": there are none.
+// sides are the figures that studies publish, with ours in the same unit.
+var sides = []struct {
+	name   string
+	theirs func(result.Published) float64
+	ours   func(result.Arm) result.Figure
+}{
+	{"elapsed, ms", func(p result.Published) float64 { return p.ElapsedMS }, func(a result.Arm) result.Figure { return result.Figure{Value: a.ElapsedMS} }},
+	{"calls/s", func(p result.Published) float64 { return p.Rate }, func(a result.Arm) result.Figure { return result.Figure{Value: a.Rate} }},
+	{"mean, ms", func(p result.Published) float64 { return p.Mean }, func(a result.Arm) result.Figure { return a.Latency.Figure("mean") }},
+	{"p95, ms", func(p result.Published) float64 { return p.P95 }, func(a result.Arm) result.Figure { return a.Latency.Figure("p95") }},
+	{"server memory, MB", func(p result.Published) float64 { return p.RSS }, func(a result.Arm) result.Figure {
+		return result.Figure{Value: float64(a.Resources.Server.RSS) / 1e6}
+	}},
+}
+
+// beside has a row for each arm with published figures, theirs and ours by turns; "": there are none. A note in place
+// of a figure, such as a crash, is in the column of the figure.
 func beside(d result.Document) string {
-	var metrics []string
-	type row struct {
-		arm, note string
-		figures   map[string][2]string
-	}
-	var rows []row
-	view := html.ViewOf(d)
-	for i, arm := range d.Arms {
-		theirs, is := report.PublishedFor(d, arm)
+	published := map[result.ArmKey]result.Published{}
+	shown := make([]bool, len(sides))
+	for _, arm := range d.Arms {
+		figures, is := report.PublishedFor(d, arm)
 		if !is {
 			continue
 		}
-		r := row{arm: strings.TrimSuffix(report.Clean(arm.Name)+", "+report.CellName(arm.Cell), ", "), note: report.Clean(theirs.Note), figures: map[string][2]string{}}
-		for _, f := range view.Series[i].Published {
-			if _, known := r.figures[f.Metric]; !known && !slices.Contains(metrics, f.Metric) {
-				metrics = append(metrics, f.Metric)
-			}
-			ours := grouped(float64(f.Measured))
-			if f.Bound {
-				ours = ">" + ours
-			}
-			r.figures[f.Metric] = [2]string{grouped(float64(f.Published)), ours}
+		published[arm.Key()] = figures
+		for i, side := range sides {
+			shown[i] = shown[i] || side.theirs(figures) > 0
 		}
-		rows = append(rows, r)
 	}
-	if len(rows) == 0 {
+	if len(published) == 0 {
 		return ""
 	}
+	first := max(0, slices.Index(shown, true))
+	shown[first] = true
 	t := report.Table{Columns: []report.Column{{Name: "arm"}}}
-	for _, m := range metrics {
-		t.Columns = append(t.Columns, report.Column{Name: "published " + m, Number: true}, report.Column{Name: "rpclab " + m, Number: true})
+	for i, side := range sides {
+		if shown[i] {
+			t.Columns = append(t.Columns, report.Column{Name: "published " + side.name, Number: true}, report.Column{Name: "rpclab " + side.name, Number: true})
+		}
 	}
 	t.Columns = append(t.Columns, report.Column{Name: "published note"})
-	for _, r := range rows {
-		cells := []string{r.arm}
-		for _, m := range metrics {
-			cells = append(cells, r.figures[m][0], r.figures[m][1])
+	for _, arm := range d.Arms {
+		figures, is := published[arm.Key()]
+		if !is {
+			continue
 		}
-		t.Rows = append(t.Rows, append(cells, r.note))
+		row, note := []string{strings.TrimSuffix(report.Clean(arm.Name)+", "+report.CellName(arm.Cell), ", ")}, report.Clean(figures.Note)
+		for i, side := range sides {
+			if !shown[i] {
+				continue
+			}
+			theirs, ours := "–", side.ours(arm)
+			if v := side.theirs(figures); v > 0 {
+				theirs = grouped(v)
+			} else if i == first && note != "" {
+				theirs, note = note, ""
+			}
+			row = append(row, theirs, map[bool]string{true: ">"}[ours.Lower]+grouped(ours.Value))
+		}
+		t.Rows = append(t.Rows, append(row, note))
 	}
 	return report.Element{Kind: "table", Table: &t}.Markdown()
+}
+
+// study names the study that published the figures, with a link to its description.
+func study(d result.Document) string {
+	if title, section, found := strings.Cut(strings.TrimSuffix(report.Clean(d.Source), ")"), " (docs/studies.md#"); found {
+		return "[" + report.Escape(capital(title)) + "](../studies.md#" + section + ")"
+	}
+	return report.Escape(capital(report.Clean(d.Source)))
 }
 
 // ofSize says where the published load differs.
@@ -150,23 +183,24 @@ func doubts(f finding, d result.Document) string {
 			all = append(all, fmt.Sprintf("%d more warnings are listed with all tables.", len(d.Warnings)-i))
 			break
 		}
-		all = append(all, "Warning of the run: "+report.Escape(report.Clean(warning))+".")
+		all = append(all, "Warning of the run: "+report.Escape(brief(report.Clean(warning)))+".")
 	}
 	return "- " + strings.Join(all, "\n- ")
 }
 
+// brief leaves out the log of a process that died.
+func brief(text string) string {
+	text, _, _ = strings.Cut(text, "; its last lines")
+	return text
+}
+
 // made says how long the run took, where and when.
 func made(s stored) string {
-	d := s.document
-	trials := 0
-	for _, arm := range d.Arms {
-		trials += len(arm.Trials)
-	}
-	took := ""
+	d, took := s.document, ""
 	if d.Finished != nil {
 		took = ", " + d.Finished.Sub(d.Started).Round(time.Second).String()
 	}
-	return fmt.Sprintf("%d rounds, %d trials%s. %s. %s, commit %s.", d.Rounds, trials, took, report.Escape(report.Machine(d.Machine)), d.Started.UTC().Format(time.DateOnly), s.commit)
+	return fmt.Sprintf("%d rounds, %d trials%s. %s. %s, commit %s.", d.Rounds, trials(d), took, report.Escape(report.Machine(d.Machine)), d.Started.UTC().Format(time.DateOnly), s.commit)
 }
 
 // tables is the full report.

@@ -82,7 +82,7 @@ func (r *runner) measure(ctx context.Context, f finding) error {
 		return err
 	}
 	if kept, err := read(r.store.refusedPath(f)); r.force && err == nil && kept != nil && kept.sources == sum {
-		log.Printf("%s: accepting the run that guards marked: %s", f.Name, strings.Join(marks(kept.document), "; "))
+		log.Printf("%s: accepting the run that guards marked: %s", f.Name, strings.Join(marks(kept.document, f.Fails...), "; "))
 		return r.keep(f, *kept)
 	}
 	log.Printf("%s: measuring, about %s", f.Name, f.Takes)
@@ -93,7 +93,7 @@ func (r *runner) measure(ctx context.Context, f finding) error {
 	}
 	log.Printf("%s: measured in %s", f.Name, time.Since(began).Round(time.Second))
 	measured := stored{document, sum, r.sources.commit}
-	if why := marks(document); len(why) > 0 && !r.force {
+	if why := marks(document, f.Fails...); len(why) > 0 && !r.force {
 		if err := measured.write(r.store.refusedPath(f)); err != nil {
 			return err
 		}

@@ -264,6 +264,13 @@ func TestMarksSayWhatGuardsFound(t *testing.T) {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
+	failing := compared()
+	failing.Verdicts[0].Decision, failing.Verdicts[0].Cause = "undecided", &result.Cause{Kind: result.CauseFailedTrials}
+	failing.Verdicts = append(failing.Verdicts, compared().Verdicts[0])
+	failing.Verdicts[0].A = "failing"
+	if why := marks(failing); len(why) != 1 || len(marks(failing, "failing")) > 0 {
+		t.Errorf("an arm whose trials fail: %v; an arm that is meant to fail: %v", why, marks(failing, "failing"))
+	}
 	d := compared()
 	if d.MachineWarnings = starved(3); len(marks(d)) > 0 {
 		t.Errorf("a tenth of the trials: %v", marks(d))
