@@ -32,11 +32,14 @@ type tick struct {
 	text string
 }
 
-// figureOf draws the shares of lost calls if the question is about them, else the ratios of the first headline metric
-// on which an interval is decided, else of the first with an interval.
+// figureOf draws the ratios of the first headline metric on which an interval is decided, else of the first with an
+// interval. It draws shares of lost calls if there is none: a ratio of times that may be infinite says little.
 func figureOf(d result.Document) figure {
 	metric, decided := "", false
 	for _, name := range d.Headline {
+		if name == "failed" || name == "followed" {
+			continue
+		}
 		for _, v := range d.Verdicts {
 			if v.Metric != name || v.Secondary || !v.Kind.AnswersQuestion() || v.CI[1] == 0 {
 				continue
@@ -46,7 +49,7 @@ func figureOf(d result.Document) figure {
 			}
 		}
 	}
-	if metric == "" || d.Headline[0] == "failed" {
+	if metric == "" {
 		return losses(d)
 	}
 	return ratios(d, metric)

@@ -16,7 +16,7 @@ type Sections struct {
 	Head         []Element // place, time and number of trials
 	Assertions   []Element // that the user made
 	Summary      []Element // the table of the short report, with all arms
-	Longer       []Element // how long a run must be to detect smaller differences
+	Longer       []Element // why verdicts are undecided, and how long a run must be to detect smaller differences
 	Cards        []Card    // of the headline verdicts
 	Results      []Element // one table of all arms in all cells, and its legend
 	Capacity     []Element
@@ -61,10 +61,25 @@ func SectionsOf(d result.Document, checks ...Check) Sections {
 	}
 	s.Cards, s.Results, s.Verdicts, s.OtherMetrics = cards(d), partsOf(d, func(p *page, d result.Document) { resultsInOneTable(p, d); throughput(p, d) }), partsOf(d, func(p *page, d result.Document) { verdicts(p, d); power(p, d) }), partsOf(d, otherMetrics)
 	s.Summary = partsOf(d, func(p *page, d result.Document) { summaryTable(p, d, len(d.Arms), len(d.Arms)) })
-	s.Longer = partsOf(d, longer)
+	s.Longer = partsOf(d, toDecide)
 	s.Balance, s.Confound, s.Events, s.ProxyLatency = partsOf(d, balance), partsOf(d, confounds), partsOf(d, eventTables), partsOf(d, proxyLatency)
 	s.Cost = partsOf(d, func(p *page, d result.Document) { cost(p, d); securityCost(p, d); idleWorkers(p, d) })
 	return s
+}
+
+// toDecide says why the verdicts that answer the question are undecided, and how long a run must be.
+func toDecide(p *page, d result.Document) {
+	var open []result.Verdict
+	for _, v := range d.Verdicts {
+		tested := v.Cause == nil || v.Cause.Kind != result.CauseNotTested
+		if v.Decision == "undecided" && v.Kind.AnswersQuestion() && !v.Secondary && tested {
+			open = append(open, v)
+		}
+	}
+	for _, reason := range reasons(open) {
+		p.item("undecided: " + reason)
+	}
+	longer(p, d)
 }
 
 // partsOf are the elements that write adds to a page.
