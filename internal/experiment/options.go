@@ -75,6 +75,9 @@ func (o Options) Command(experiment string) string {
 	for _, setting := range settingsWithoutSecrets(o.Set) {
 		words = append(words, "--set", setting)
 	}
+	if o.Scale > 0 {
+		words = append(words, "--scale", strconv.FormatFloat(o.Scale, 'g', -1, 64))
+	}
 	if o.Rounds > 0 {
 		words = append(words, "--rounds", strconv.Itoa(o.Rounds))
 	}
