@@ -31,7 +31,11 @@ func page(f finding, s stored) string {
 	first, more, _ := strings.Cut(said.Answer, ". ")
 	fmt.Fprintf(&b, "# %s: %s\n\n%s\n\n![%s](data/%s.svg)\n\n", f.Name, report.Escape(said.Question),
 		strings.TrimSpace("**"+report.Escape(strings.TrimSuffix(first, "."))+".** "+report.Escape(more)), report.Escape(picture.title), f.Name)
-	b.WriteString(elements(said.Summary) + "\n")
+	summary := elements(said.Summary)
+	b.WriteString(summary + "\n")
+	if strings.Contains(summary, "†") {
+		b.WriteString("<sub>†: the load generator was the bottleneck.</sub>\n\n")
+	}
 	if rows := beside(d); rows != "" {
 		section(&b, "Published and rpclab", study(d)+" measured on other hardware."+ofSize(d)+"\n\n"+rows)
 	}

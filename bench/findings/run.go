@@ -53,7 +53,7 @@ func (r *runner) run(ctx context.Context, chosen list) error {
 			r.built.Remove()
 		}
 	}()
-	var failed []error
+	var kept []string
 	for _, f := range chosen {
 		is, err := r.isCurrent(f)
 		if err == nil && !is {
@@ -64,7 +64,7 @@ func (r *runner) run(ctx context.Context, chosen list) error {
 			return ctx.Err()
 		case err != nil:
 			log.Printf("%s: %v", f.Name, err)
-			failed = append(failed, fmt.Errorf("%s: %w", f.Name, err))
+			kept = append(kept, f.Name)
 		case is:
 			log.Printf("%s: current", f.Name)
 		}
@@ -72,7 +72,10 @@ func (r *runner) run(ctx context.Context, chosen list) error {
 	if err := r.store.draw(r.all, chosen); err != nil {
 		return err
 	}
-	return errors.Join(failed...)
+	if len(kept) > 0 {
+		return fmt.Errorf("%d of %d findings keep their old pages, for the reasons above: %s", len(kept), len(chosen), strings.Join(kept, ", "))
+	}
+	return nil
 }
 
 // measure stores the document of a run, unless guards marked it, and draws its page.
