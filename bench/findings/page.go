@@ -37,7 +37,7 @@ func page(f finding, s stored) string {
 		b.WriteString("<sub>†: the load generator was the bottleneck.</sub>\n\n")
 	}
 	if rows := beside(d); rows != "" {
-		section(&b, "Published and rpclab", study(d)+" measured on other hardware."+ofSize(d)+"\n\n"+rows)
+		section(&b, "Published and rpclab", "The published figures are those of "+study(d)+", measured on other hardware."+ofSize(d)+"\n\n"+rows)
 	}
 	if slices.Contains(d.Headline, "failed") {
 		for i := range said.Failures {
@@ -151,9 +151,9 @@ func beside(d result.Document) string {
 // study names the study that published the figures, with a link to its description.
 func study(d result.Document) string {
 	if title, section, found := strings.Cut(strings.TrimSuffix(report.Clean(d.Source), ")"), " (docs/studies.md#"); found {
-		return "[" + report.Escape(capital(title)) + "](../studies.md#" + section + ")"
+		return "[" + report.Escape(title) + "](../studies.md#" + section + ")"
 	}
-	return report.Escape(capital(report.Clean(d.Source)))
+	return report.Escape(report.Clean(d.Source))
 }
 
 // ofSize says where the published load differs.
@@ -161,7 +161,7 @@ func ofSize(d result.Document) string {
 	if d.Size == "" {
 		return ""
 	}
-	return " The published figures are of " + report.Escape(report.Clean(d.Size)) + ", and this run made fewer: compare the order of the arms, not their times."
+	return " They are of " + report.Escape(report.Clean(d.Size)) + ", and this run made fewer: compare the order of the arms, not their times."
 }
 
 // mostWarnings of a run are on its page.
