@@ -25,7 +25,10 @@ type Program struct {
 	Template string
 	Dir      string   // the working directory; empty: rpclab's own
 	Env      []string // added to rpclab's own environment, NAME=value
-	Ready    Ready
+	// Files are the contents of files in the pods, by path. In pods of Template they replace the Secrets and
+	// ConfigMaps that are mounted there.
+	Files map[string][]byte
+	Ready Ready
 	// ReadyTimeout limits the time until a backend is ready; 0: a minute.
 	ReadyTimeout time.Duration
 	// Signal stops a backend: TERM, INT, QUIT, HUP, USR1 or USR2; empty: TERM. A backend that has not

@@ -3,6 +3,7 @@ package experiment
 import (
 	"cmp"
 	"maps"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -72,8 +73,8 @@ func checkService(s Service, n *node, wrong *problems) {
 // serverFields are the fields of a server that apply to each way in which it can run.
 var serverFields = map[string][]string{
 	"command":    {"dir", "env", "replicas", "ready", "timeout", "stop"},
-	"image":      {"args", "env", "port", "resources", "replicas", "ready", "timeout", "stop"},
-	"deployment": {"port", "resources", "replicas", "ready", "timeout"},
+	"image":      {"args", "env", "files", "port", "resources", "replicas", "ready", "timeout", "stop"},
+	"deployment": {"files", "port", "resources", "replicas", "ready", "timeout"},
 	"service":    {"port"},
 	"addresses":  {"ready", "timeout"},
 }
@@ -98,8 +99,23 @@ func checkServer(n *node, wrong *problems) {
 		}
 		wrong.add(p.at, "server.%s does not apply to server.%s, only to %s: remove it", p.key, how, joinOr(able))
 	}
+	checkFiles(n.get("files"), wrong)
 	if existing := n.get(how); (how == "deployment" || how == "service") && !isObjectName(existing.text) {
 		wrong.add(existing.at, "server.%s: %q is not NAMESPACE/NAME", how, existing.text)
+	}
+}
+
+// checkFiles checks the paths of files in pods.
+func checkFiles(files *node, wrong *problems) {
+	for _, p := range files.fields() {
+		if !path.IsAbs(p.key) || path.Clean(p.key) != p.key || p.key == "/" {
+			wrong.add(p.at, "server.files: %q is not the absolute path of a file in the pods, such as /etc/tls/tls.crt", p.key)
+		}
+		for _, other := range files.fields() {
+			if strings.HasPrefix(other.key, p.key+"/") {
+				wrong.add(p.at, "server.files: %s is a file, and the directory of %s: change one of the paths", p.key, other.key)
+			}
+		}
 	}
 }
 
@@ -163,7 +179,8 @@ func (d *document) checkArmService(e *Experiment, c Config, n *node, wrong *prob
 	switch words := d.grammar.vocabulary; {
 	case e.Services[i].TLS == nil || !slices.Contains(words.ProxyRoutes, c.Route):
 	case slices.Contains(words.MeshRoutes, c.Route):
-		wrong.add(place("route"), "route %s has proxies that encrypt calls themselves, and cannot read those of the service %s, which are encrypted already: use another route, or remove tls", c.Route, c.Service)
+		wrong.add(place("route"), "route %s balances calls, and its proxies cannot read those of the service %s, which its clients encrypt: they would balance connections only. "+
+			"If the service accepts calls in clear text too, remove tls, since the mesh encrypts them; or use route clusterip, which balances connections", c.Route, c.Service)
 	case c.Caller.Command != nil:
 		wrong.add(place("route"), "route %s has a proxy that accepts calls in clear text and encrypts those to the service %s, and rpclab does not know whether the client of caller.command can make such calls: use a caller of rpclab, use another route, or remove tls", c.Route, c.Service)
 	}

@@ -11,8 +11,8 @@ import (
 // notShown replaces a value that results must not contain.
 const notShown = "(not shown)"
 
-// withoutSecrets returns the text of an experiment as results contain it: without the values of metadata and env, and
-// without the paths of a client's certificate and key. Without such values the text is unchanged.
+// withoutSecrets returns the text of an experiment as results contain it: without the values of metadata, env and
+// files, and without the paths of a client's certificate and key. Without such values the text is unchanged.
 func withoutSecrets(text []byte) string {
 	var root yaml.Node
 	if yaml.Unmarshal(text, &root) != nil {
@@ -64,7 +64,7 @@ func hideSecrets(n *yaml.Node) (found bool) {
 	for i, child := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 1 {
 			switch n.Content[i-1].Value {
-			case "metadata", "env":
+			case "metadata", "env", "files":
 				found = hideValues(child, nil) || found
 			case "tls":
 				found = hideValues(child, []string{"cert", "key"}) || found

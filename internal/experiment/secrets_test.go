@@ -17,7 +17,7 @@ services:
     metadata: {authorization: Bearer hunter2, x-tag: [hunter3, "{{uuid}}"]}
     tls: {cacert: ca.pem, cert: hunter4.pem, key: hunter5.pem}
     calls: {get: {method: a.B/C, metadata: {x: hunter6}}}
-  new: {server: {command: [./new, "{{.Address}}"]}, calls: {get: {method: a.B/C, metadata: {y: hunter7}}}}
+  new: {server: {image: new, files: {/etc/tls/tls.key: hunter8}}, calls: {get: {method: a.B/C, metadata: {y: hunter7}}}}
 defaults: {route: clusterip, workload: {call: get}, load: {burst: 5}}
 arms: {old: {service: old}, new: {service: new}}
 `

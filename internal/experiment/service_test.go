@@ -40,10 +40,15 @@ func TestErrorsOfInvalidServiceFiles(t *testing.T) {
 		"identity":     {orders + "identity: {cookie: x}\n", []string{"orders.yaml:8:11: identity needs trailer, header or field", `orders.yaml:8:12: unknown field "cookie" in identity; known names: trailer, header, field`}},
 		"several names": {strings.Replace(replace("  replicas: 2\n", ""), `command: ["./orders", "-addr", "{{.Address}}"]`, `addresses: ["a.test:443", "127.0.0.1:443", "b.test:443"]`, 1) + "tls: {}\n",
 			[]string{"orders.yaml:3:14: the addresses have the names a.test and b.test, and all calls verify one name in the server's certificate: set tls.servername"}},
-		"env of addresses": {strings.Replace(replace("  replicas: 2\n", "  env: {A: b}\n"), `command: ["./orders", "-addr", "{{.Address}}"]`, `addresses: ["127.0.0.1:1"]`, 1), []string{"orders.yaml:4:3: server.env does not apply to server.addresses, only to server.command or server.image: remove it"}},
-		"not a name":       {strings.Replace(replace("  replicas: 2\n", ""), `command: ["./orders", "-addr", "{{.Address}}"]`, "service: orders", 1), []string{`orders.yaml:3:12: server.service: "orders" is not NAMESPACE/NAME`}},
-		"args":             {replace("  replicas: 2", "  args: [x]"), []string{"orders.yaml:4:3: server.args does not apply to server.command, only to server.image: remove it"}},
-		"ready as is":      {strings.Replace(replace("replicas: 2", "ready: tcp"), `command: ["./orders", "-addr", "{{.Address}}"]`, "service: shop/orders", 1), []string{"orders.yaml:4:3: server.ready does not apply to server.service, only to server.addresses, server.command, server.deployment or server.image: remove it"}},
+		"env of addresses":   {strings.Replace(replace("  replicas: 2\n", "  env: {A: b}\n"), `command: ["./orders", "-addr", "{{.Address}}"]`, `addresses: ["127.0.0.1:1"]`, 1), []string{"orders.yaml:4:3: server.env does not apply to server.addresses, only to server.command or server.image: remove it"}},
+		"not a name":         {strings.Replace(replace("  replicas: 2\n", ""), `command: ["./orders", "-addr", "{{.Address}}"]`, "service: orders", 1), []string{`orders.yaml:3:12: server.service: "orders" is not NAMESPACE/NAME`}},
+		"args":               {replace("  replicas: 2", "  args: [x]"), []string{"orders.yaml:4:3: server.args does not apply to server.command, only to server.image: remove it"}},
+		"files of a command": {replace("  replicas: 2", "  files: {/a: b}"), []string{"orders.yaml:4:3: server.files does not apply to server.command, only to server.deployment or server.image: remove it"}},
+		"files": {strings.Replace(replace("replicas: 2", "files: {a: b, /c/: d, /e: f, /e/g: h}"), `command: ["./orders", "-addr", "{{.Address}}"]`, "image: orders", 1), []string{
+			`orders.yaml:4:11: server.files: "a" is not the absolute path of a file in the pods, such as /etc/tls/tls.crt`,
+			`orders.yaml:4:17: server.files: "/c/" is not the absolute path of a file in the pods, such as /etc/tls/tls.crt`,
+			"orders.yaml:4:25: server.files: /e is a file, and the directory of /e/g: change one of the paths"}},
+		"ready as is": {strings.Replace(replace("replicas: 2", "ready: tcp"), `command: ["./orders", "-addr", "{{.Address}}"]`, "service: shop/orders", 1), []string{"orders.yaml:4:3: server.ready does not apply to server.service, only to server.addresses, server.command, server.deployment or server.image: remove it"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := ReadService(ServiceDocument{"orders.yaml", []byte(c.text)}, vocabulary)
@@ -195,7 +200,7 @@ arms:
 `
 	for proxy, want := range map[string]string{
 		"route: envoy": "",
-		"route: istio": "x.yaml:8:18: route istio has proxies that encrypt calls themselves, and cannot read those of the service shop, which are encrypted already: use another route, or remove tls",
+		"route: istio": "x.yaml:8:18: route istio balances calls, and its proxies cannot read those of the service shop, which its clients encrypt: they would balance connections only. If the service accepts calls in clear text too, remove tls, since the mesh encrypts them; or use route clusterip, which balances connections",
 		"route: envoy, caller: {command: [./mine]}": "x.yaml:8:18: route envoy has a proxy that accepts calls in clear text and encrypts those to the service shop, and rpclab does not know whether the client of caller.command can make such calls: use a caller of rpclab, use another route, or remove tls",
 	} {
 		_, err := Expand("x.yaml", []byte(strings.Replace(doc, "route: envoy", proxy, 1)), Options{Rounds: 1}, words)

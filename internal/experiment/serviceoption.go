@@ -3,6 +3,7 @@ package experiment
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -273,6 +274,10 @@ func (s Service) inDirectory(dir string) Service {
 		if file := c.Data.File(); file != "" {
 			s.Calls[i].Data = dataOf(join(file))
 		}
+	}
+	s.Server.Files = maps.Clone(s.Server.Files)
+	for inside, file := range s.Server.Files {
+		s.Server.Files[inside] = join(file)
 	}
 	s.Proto, s.ImportPaths, s.Protoset = all(s.Proto), all(s.ImportPaths), join(s.Protoset)
 	if s.Server.Command != nil {

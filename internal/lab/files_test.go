@@ -1,6 +1,8 @@
 package lab
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -120,5 +122,30 @@ func TestTheErrorOfTooManyFilesHasTheirNumberAndReason(t *testing.T) {
 		"Raise it (ulimit -Hn, or LimitNOFILE= of a service), or make the load smaller with --set"
 	if err == nil || strings.ReplaceAll(err.Error(), ",000", "000") != want {
 		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
+func TestFilesOfPodsAreReadAndLimited(t *testing.T) {
+	dir := t.TempDir()
+	for name, size := range map[string]int{"small": 10, "large": maxFiles} {
+		if err := os.WriteFile(filepath.Join(dir, name), make([]byte, size), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for want, files := range map[string]map[string]string{
+		"": {"/a": "small", "/b": "small"},
+		"server.files have 1048586 bytes, and a Secret at most 1048576: put large files into the image": {"/a": "small", "/b": "large"},
+		"server.files, /a: open": {"/a": "missing"},
+	} {
+		for inside, name := range files {
+			files[inside] = filepath.Join(dir, name)
+		}
+		read, err := readFiles(files)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", files, err, want)
+		}
+		if err == nil && len(read["/b"]) != 10 {
+			t.Errorf("the file has %d bytes, want 10", len(read["/b"]))
+		}
 	}
 }

@@ -55,8 +55,34 @@ func deployService(s experiment.Service, spec cluster.Spec) (cluster.Spec, error
 	for _, name := range slices.Sorted(maps.Keys(s.Server.Env)) {
 		program.Env = append(program.Env, name+"="+s.Server.Env[name])
 	}
+	var err error
+	if program.Files, err = readFiles(s.Server.Files); err != nil {
+		return spec, err
+	}
 	spec.Program = &program
 	return spec, program.Check()
+}
+
+// maxFiles is the size of all files of a service in bytes, because one Secret contains them.
+const maxFiles = 1 << 20
+
+// readFiles reads the files that the pods of a service get, by their path there.
+func readFiles(files map[string]string) (map[string][]byte, error) {
+	if len(files) == 0 {
+		return nil, nil
+	}
+	read, size := map[string][]byte{}, 0
+	for inside, file := range files {
+		var err error
+		if read[inside], err = os.ReadFile(file); err != nil {
+			return nil, fmt.Errorf("server.files, %s: %w", inside, err)
+		}
+		size += len(read[inside])
+	}
+	if size > maxFiles {
+		return nil, fmt.Errorf("server.files have %d bytes, and a Secret at most %d: put large files into the image", size, maxFiles)
+	}
+	return read, nil
 }
 
 // versions returns the programs to which events roll out, by the names of their services.

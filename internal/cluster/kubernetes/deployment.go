@@ -90,7 +90,13 @@ func (d *deployment) start(ctx context.Context) error {
 
 // template is the template of the pods: copied from another Deployment if the program says so.
 func (d *deployment) template(ctx context.Context) (corev1.PodTemplateSpec, error) {
-	if d.hasAgents() || d.spec.Program.Template == "" {
+	if d.hasAgents() {
+		return backendPods(d.run.objectScope, d.name, d.spec)
+	}
+	if err := d.run.api.apply(ctx, filesOf(d.run.objectScope, d.spec.Program)...); err != nil {
+		return corev1.PodTemplateSpec{}, err
+	}
+	if d.spec.Program.Template == "" {
 		return backendPods(d.run.objectScope, d.name, d.spec)
 	}
 	c, err := d.run.api.copyTemplate(ctx, d.run.objectScope, d.spec)

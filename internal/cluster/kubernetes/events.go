@@ -66,10 +66,13 @@ func (d *deployment) Rollout(ctx context.Context, next *cluster.Program) ([]stri
 		spec := d.spec
 		spec.Program = next
 		pod, err := programPod(spec)
+		if err == nil {
+			err = d.run.api.apply(ctx, filesOf(d.run.objectScope, next)...)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("roll out %s: %w", d.name, err)
 		}
-		changed = map[string]any{"containers": pod.Containers, "terminationGracePeriodSeconds": pod.TerminationGracePeriodSeconds}
+		changed = map[string]any{"containers": pod.Containers, "volumes": pod.Volumes, "terminationGracePeriodSeconds": pod.TerminationGracePeriodSeconds}
 	}
 	if err := d.run.api.restart(ctx, d.run.namespace, d.name, changed); err != nil {
 		return nil, err

@@ -64,6 +64,7 @@ func TestObjectsOfAProgram(t *testing.T) {
 		Name: "orders", Port: 8080, Replicas: 2, Drain: 1500 * time.Millisecond, CPUs: 0.5, Memory: 256 << 20, NodePort: true,
 		Program: &cluster.Program{
 			Image: "orders:1.4", Command: []string{"--listen={{.Address}}"}, Env: []string{"NAME={{.ID}}"},
+			Files: map[string][]byte{"/etc/tls/tls.crt": []byte("certificate"), "/etc/tls/tls.key": []byte("key")},
 			Ready: cluster.Ready{Kind: cluster.ReadyHTTP, Path: "/healthz", TLS: true}, Signal: "INT", Grace: 2 * time.Second,
 		},
 	})...))

@@ -2,6 +2,8 @@ package kubernetes
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,8 +21,8 @@ func portOf(spec cluster.Spec) int {
 	return servicePort
 }
 
-// programPod is a pod with a server of the user's. It has no permissions and no secret. Its root file system is
-// writable, because servers write where they want.
+// programPod is a pod with a server of the user's. It has no permissions and no secret but the files of the
+// program. Its root file system is writable, because servers write where they want.
 func programPod(spec cluster.Spec) (corev1.PodSpec, error) {
 	program := *spec.Program
 	args, env, err := program.For(cluster.Replica{Address: fmt.Sprint("$(POD_IP):", portOf(spec)), Host: "$(POD_IP)", Port: portOf(spec), ID: "$(POD_NAME)"})
@@ -39,6 +41,7 @@ func programPod(spec cluster.Spec) (corev1.PodSpec, error) {
 	main.VolumeMounts = []corev1.VolumeMount{{Name: "tmp", MountPath: "/tmp"}}
 	pod := podSpec(noPermissions, 0, main)
 	pod.Volumes = []corev1.Volume{{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+	mountFiles(&pod, &pod.Containers[0], program.Files, slices.Sorted(maps.Keys(program.Files)))
 	stopProgram(&pod, spec)
 	return pod, nil
 }

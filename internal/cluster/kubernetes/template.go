@@ -69,9 +69,10 @@ func (a *API) copyTemplate(ctx context.Context, scope objectScope, spec cluster.
 func adapt(original *appsv1.Deployment, spec cluster.Spec) (c copied, err error) {
 	template := original.Spec.Template.DeepCopy()
 	pod := &template.Spec
-	if reasons := needs(*pod); len(reasons) > 0 {
+	files, replaced := replaceVolumes(pod, spec.Program.Files)
+	if reasons := needs(*pod, replaced); len(reasons) > 0 {
 		return c, fmt.Errorf("server.deployment: %s cannot run in the namespace of the run, because its pods need\n  %s\n"+
-			"Measure it where it runs with server.service, or run its image with server.image and env", spec.Program.Template, strings.Join(reasons, "\n  "))
+			"Set server.files to files of this machine for the paths of a Secret or ConfigMap, measure it where it runs with server.service, or run its image with server.image", spec.Program.Template, strings.Join(reasons, "\n  "))
 	}
 	if pod.ServiceAccountName != "" && pod.ServiceAccountName != "default" {
 		c.changes = append(c.changes, "has no permissions (service account "+pod.ServiceAccountName+")")
@@ -82,6 +83,10 @@ func adapt(original *appsv1.Deployment, spec cluster.Spec) (c copied, err error)
 	if c.port, err = containerPort(*main, spec); err != nil {
 		return c, err
 	}
+	for _, volume := range replaced {
+		c.changes = append(c.changes, "has files of this machine in place of the volume "+volume)
+	}
+	mountFiles(pod, main, spec.Program.Files, files)
 	if main.ReadinessProbe == nil {
 		main.ReadinessProbe = readinessProbe(spec.Program.Ready, c.port)
 	}
@@ -126,8 +131,8 @@ func containerPort(main corev1.Container, spec cluster.Spec) (int, error) {
 		main.Name, spec.Program.Template, len(main.Ports))
 }
 
-// needs lists what pods need that a namespace of a run does not have, or does not allow.
-func needs(pod corev1.PodSpec) (all []string) {
+// needs lists what pods need, besides some volumes, that a namespace of a run does not have, or does not allow.
+func needs(pod corev1.PodSpec, replaced []string) (all []string) {
 	add := func(unmet bool, format string, args ...any) {
 		if unmet {
 			all = append(all, fmt.Sprintf(format, args...))
@@ -158,7 +163,11 @@ func needs(pod corev1.PodSpec) (all []string) {
 		}
 	}
 	for _, v := range pod.Volumes {
-		add(v.EmptyDir == nil && v.DownwardAPI == nil, "the volume %s: only emptyDir and downwardAPI are copied, no ConfigMap, Secret or storage", v.Name)
+		at := ""
+		if mounts := mountsOf(&pod, v.Name); len(mounts) > 0 {
+			at = " at " + mounts[0].MountPath
+		}
+		add(v.EmptyDir == nil && v.DownwardAPI == nil && !slices.Contains(replaced, v.Name), "the volume %s%s: only emptyDir and downwardAPI are copied, no ConfigMap, Secret or storage", v.Name, at)
 	}
 	add(pod.HostNetwork || pod.HostPID || pod.HostIPC, "the network or the processes of their node")
 	add(len(pod.ResourceClaims) > 0, "resource claims")

@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,6 +55,30 @@ func TestACopiedTemplateNeedsNothingOfItsNamespace(t *testing.T) {
 		t.Errorf("port %d, changes %q; want 9000, %q", c.port, c.changes, want)
 	}
 	testkit.Golden(t, "copied.yaml", document(t, &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Template: c.template}}))
+}
+
+// The files take the places of a Secret that two containers mount, one of them with a single key; one more file is
+// mounted beside them.
+func TestFilesReplaceTheSecretsOfACopiedTemplate(t *testing.T) {
+	text := strings.NewReplacer(
+		"emptyDir: {}}", "emptyDir: {}}, {name: keys, secret: {secretName: shop}}, {name: more, configMap: {name: shop}}",
+		"{runAsUser: 1000}", "{runAsUser: 1000}, volumeMounts: [{name: keys, mountPath: /log/key, subPath: tls.key}]",
+		"args: [serve]", "args: [serve]\n        volumeMounts: [{name: keys, mountPath: /etc/tls/, readOnly: true}, {name: more, mountPath: /etc/more}]",
+	).Replace(ordersTemplate)
+	spec := copySpec()
+	spec.Program.Files = map[string][]byte{"/etc/tls/tls.crt": {1}, "/etc/tls/ca/ca.crt": {2}, "/log/key": {3}, "/etc/other.txt": {4}}
+	if _, err := adapt(readDeployment(t, text), spec); err == nil || !strings.Contains(err.Error(), "the volume more at /etc/more: only") || strings.Contains(err.Error(), "volume keys") {
+		t.Errorf("%v, want the refusal of the ConfigMap only", err)
+	}
+	spec.Program.Files["/etc/more/a.yaml"] = []byte{5}
+	c, err := adapt(readDeployment(t, text), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(c.changes, "has files of this machine in place of the volume keys") {
+		t.Errorf("changes %q, want the replaced volume keys", c.changes)
+	}
+	testkit.Golden(t, "copied-files.yaml", document(t, append(filesOf(testScope, spec.Program), &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Template: c.template}})...))
 }
 
 func TestATemplateThatNeedsMoreIsRefused(t *testing.T) {
