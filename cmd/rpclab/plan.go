@@ -88,7 +88,7 @@ func (f planner) show(c *cobra.Command, plan lab.Plan) error {
 
 // shortRun returns the options of a --quick run with enough rounds to show its noise.
 func shortRun(file string, doc []byte, o experiment.Options) (experiment.Options, error) {
-	o = experiment.Options{Quick: true, Arms: o.Arms, Service: o.Service, Call: o.Call, Mix: o.Mix, Flow: o.Flow, Seed: o.Seed}
+	o = experiment.Options{Quick: true, Arms: o.Arms, Service: o.Service, Call: o.Call, Mix: o.Mix, Flow: o.Flow, Seed: o.Seed, On: o.On}
 	plan, err := experiment.Expand(file, doc, o, lab.Vocabulary())
 	if fewest := experiment.FewestRounds(plan.Design); plan.Rounds < fewest {
 		o.Rounds = fewest

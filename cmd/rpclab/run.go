@@ -230,7 +230,7 @@ func (f *runFlags) openService() error {
 	if err != nil {
 		return fmt.Errorf("cannot read the service file: %w; write one with rpclab init HOST:PORT", err)
 	}
-	f.Service = &experiment.ServiceDocument{File: f.service, Text: text}
+	f.Service = &experiment.ServiceDocument{File: f.service, Text: text, On: f.on}
 	return nil
 }
 
@@ -239,6 +239,7 @@ func (f *runFlags) plan(file string, doc []byte) (plan lab.Plan, err error) {
 	if f.UntilDecided, err = f.untilDecided(file, doc); err != nil {
 		return plan, err
 	}
+	f.On = f.on
 	expanded, err := experiment.Expand(file, doc, f.Options, lab.Vocabulary())
 	if err != nil {
 		return plan, err

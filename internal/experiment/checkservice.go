@@ -91,6 +91,10 @@ func checkServer(n *node, wrong *problems) {
 		if p.key == how || slices.Contains(serverFields[how], p.key) {
 			continue
 		}
+		if p.key == "identity" { // [placeServer] moves the only one
+			wrong.add(p.at, "the service has two identities: remove server.identity, or the other")
+			continue
+		}
 		var able []string
 		for _, other := range slices.Sorted(maps.Keys(serverFields)) {
 			if slices.Contains(serverFields[other], p.key) {

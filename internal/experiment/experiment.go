@@ -17,7 +17,7 @@ import (
 // Settings apply in this order: quick, --scale, --service, --set, --rounds. The error is [Errors]: all
 // errors of the document, or else all errors of the options.
 func Expand(file string, doc []byte, options Options, vocabulary Vocabulary) (Plan, error) {
-	d, err := read(file, doc, vocabulary, options.AllowDisruption)
+	d, err := read(file, doc, vocabulary, options.AllowDisruption, options.On)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -189,7 +189,7 @@ func (d *document) changed(options Options) []string {
 // Read reads and checks an experiment document, including its quick settings. It merges the
 // defaults into every arm; fields of the sweep have their default values.
 func Read(file string, doc []byte, vocabulary Vocabulary) (*Experiment, error) {
-	d, err := read(file, doc, vocabulary, true) // it starts nothing
+	d, err := read(file, doc, vocabulary, true, local) // it starts nothing
 	if err != nil {
 		return nil, err
 	}
@@ -200,12 +200,13 @@ func Read(file string, doc []byte, vocabulary Vocabulary) (*Experiment, error) {
 	return &r.experiment, nil
 }
 
-func read(file string, doc []byte, vocabulary Vocabulary, mayDisturb bool) (*document, error) {
+func read(file string, doc []byte, vocabulary Vocabulary, mayDisturb bool, on string) (*document, error) {
 	root, err := parse(file, doc)
 	if err != nil {
 		return nil, err
 	}
 	d := &document{root: root, grammar: newGrammar(vocabulary), mayDisturb: mayDisturb}
+	d.placeServers(on)
 	r, err := d.resolve()
 	if err != nil {
 		return nil, err

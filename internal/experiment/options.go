@@ -31,6 +31,8 @@ type Options struct {
 	Flow    []string
 	// AllowDisruption permits the events kill, roll and scale on Services of Kubernetes that run already.
 	AllowDisruption bool
+	// On is the cluster of the run, local or kubernetes; empty: local. A service can run in another way on each.
+	On string
 	// Scale multiplies the load of the published study, which the scale block of the document
 	// defines; 0: the load in the document.
 	Scale float64

@@ -120,8 +120,15 @@ func (w schemaWriter) record(typ *valueType) map[string]any {
 		out["maxProperties"] = 1
 	case typ.hasDefaultAlternative():
 		out["not"] = map[string]any{"required": one}
-	case len(one) > 0:
+	case len(one) > 0 && len(typ.groups()) == 1:
 		out["oneOf"] = exactlyOne(one)
+	case len(one) > 0:
+		out["anyOf"] = exactlyOne(one)
+		var each []any
+		for _, group := range typ.groups() {
+			each = append(each, map[string]any{"oneOf": append(exactlyOne(group), map[string]any{"not": map[string]any{"anyOf": exactlyOne(group)}})})
+		}
+		out["allOf"] = each
 	}
 	if typ.words != nil {
 		return map[string]any{"anyOf": []any{map[string]any{"enum": typ.words}, out}}

@@ -35,13 +35,14 @@ type ServiceBody struct {
 	Identity    Identity      `yaml:"identity" doc:"how rpclab tells which backend answered (default: peer)"`
 }
 
-// ServiceServer is exactly one way in which a service runs.
+// ServiceServer is exactly one way in which a service runs. A document can have one for this machine and one for
+// Kubernetes; reading it leaves that of the run.
 type ServiceServer struct {
-	Command    []string          `yaml:"command" doc:"program and arguments of one backend on this machine; each can contain {{.Address}}, {{.Host}}, {{.Port}} and {{.ID}}" alternative:"true"`
-	Image      string            `yaml:"image" doc:"container image of one backend on kubernetes" alternative:"true"`
-	Deployment string            `yaml:"deployment" doc:"a Deployment on kubernetes, NAMESPACE/NAME: rpclab runs copies of its pods in the namespace of the run" alternative:"true"`
-	Service    string            `yaml:"service" doc:"a Service on kubernetes, NAMESPACE/NAME, whose pods run already; rpclab starts and stops nothing" alternative:"true"`
-	Addresses  []string          `yaml:"addresses" doc:"addresses (host:port) at which the service runs already; rpclab starts and stops nothing" alternative:"true"`
+	Command    []string          `yaml:"command" doc:"program and arguments of one backend on this machine; each can contain {{.Address}}, {{.Host}}, {{.Port}} and {{.ID}}" alternative:"local"`
+	Image      string            `yaml:"image" doc:"container image of one backend on kubernetes" alternative:"kubernetes"`
+	Deployment string            `yaml:"deployment" doc:"a Deployment on kubernetes, NAMESPACE/NAME: rpclab runs copies of its pods in the namespace of the run" alternative:"kubernetes"`
+	Service    string            `yaml:"service" doc:"a Service on kubernetes, NAMESPACE/NAME, whose pods run already; rpclab starts and stops nothing" alternative:"kubernetes"`
+	Addresses  []string          `yaml:"addresses" doc:"addresses (host:port) at which the service runs already; rpclab starts and stops nothing" alternative:"local"`
 	Dir        string            `yaml:"dir" doc:"working directory of the command (default: that of the file)"`
 	Args       []string          `yaml:"args" doc:"arguments of the image's entry point; each can contain {{.Address}} and the rest"`
 	Env        map[string]string `yaml:"env" doc:"environment variables of the command or the image; values can contain {{.Address}} and the rest"`
@@ -52,6 +53,7 @@ type ServiceServer struct {
 	Ready      Ready             `yaml:"ready" doc:"how a backend shows that it serves: grpc (its health service, if it has one), tcp, or {http: PATH} (default: grpc; tcp if all calls are HTTP requests)"`
 	Timeout    time.Duration     `yaml:"timeout" doc:"time until a backend must be ready" min:"100ms" max:"10m" default:"1m"`
 	Stop       Stop              `yaml:"stop" doc:"how a backend is stopped"`
+	Identity   Identity          `yaml:"identity" doc:"the same as identity of the service"`
 }
 
 // Resources are the limits of a pod.

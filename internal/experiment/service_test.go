@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -51,11 +52,56 @@ func TestErrorsOfInvalidServiceFiles(t *testing.T) {
 		"ready as is": {strings.Replace(replace("replicas: 2", "ready: tcp"), `command: ["./orders", "-addr", "{{.Address}}"]`, "service: shop/orders", 1), []string{"orders.yaml:4:3: server.ready does not apply to server.service, only to server.addresses, server.command, server.deployment or server.image: remove it"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := ReadService(ServiceDocument{"orders.yaml", []byte(c.text)}, vocabulary)
+			_, err := ReadService(ServiceDocument{File: "orders.yaml", Text: []byte(c.text)}, vocabulary)
 			if diff := cmp.Diff(c.want, lines(err)); diff != "" {
 				t.Errorf("(-want +got)\n%s\n%s", diff, c.text)
 			}
 		})
+	}
+}
+
+// A service file may say how the service runs on this machine and how on Kubernetes. Its identity may be that of the server.
+func TestAServiceRunsInAnotherWayOnEachCluster(t *testing.T) {
+	const text = `service: orders
+server:
+  command: ["./orders", "{{.Address}}"]
+  image: orders:1.4
+  args: ["{{.Address}}"]
+  dir: work
+  resources: {cpus: 2}
+  replicas: 4
+  identity: {trailer: x-pod}
+calls: {get: {method: a.B/C}}
+`
+	for on, want := range map[string]ServiceServer{
+		"local":      {Command: []string{"./orders", "{{.Address}}"}, Dir: "work"},
+		"":           {Command: []string{"./orders", "{{.Address}}"}, Dir: "work"},
+		"kubernetes": {Image: "orders:1.4", Args: []string{"{{.Address}}"}, Resources: &Resources{CPUs: 2}},
+	} {
+		read, err := ReadService(ServiceDocument{File: "orders.yaml", Text: []byte(text), On: on}, vocabulary)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want.Replicas, want.Timeout = 4, time.Minute
+		if diff := cmp.Diff(want, read.Server); diff != "" || read.Identity.Trailer != "x-pod" {
+			t.Errorf("on %q: (-want +got)\n%s, identity %+v; want that of the server", on, diff, read.Identity)
+		}
+	}
+	for change, want := range map[[2]string]string{
+		{"image: orders:1.4", "image: orders:1.4\n  service: shop/orders"}: "", // of the other cluster
+		{"image: orders:1.4", "addresses: [a.test:1]"}:                     "orders.yaml:4:3: server accepts only one of command and addresses",
+		{"calls:", "identity: peer\ncalls:"}:                               "orders.yaml:9:3: the service has two identities: remove server.identity, or the other",
+	} {
+		_, err := ReadService(ServiceDocument{File: "orders.yaml", Text: []byte(strings.Replace(text, change[0], change[1], 1))}, vocabulary)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", change[1], err, want)
+		}
+	}
+	doc := strings.NewReplacer("service: orders\n", "", "\n", "\n    ").Replace(text)
+	doc = "experiment: x\nquestion: y?\nservices:\n  orders:\n    " + doc + "\ndefaults: {service: orders, workload: {call: get}, route: clusterip, load: {burst: 5}}\narms: {a: {}}\n"
+	p, err := Expand("x.yaml", []byte(doc), Options{Rounds: 1, On: "kubernetes"}, vocabulary)
+	if err != nil || p.Services[0].Server.Image == "" || p.Services[0].Server.Command != nil || p.Trials[0].Config.Server.CPUs != 2 {
+		t.Errorf("%v, %+v; want the image, with its limit", err, p.Services)
 	}
 }
 
@@ -78,7 +124,7 @@ func TestTheNameOfAddressesIsTheirAuthority(t *testing.T) {
 }
 
 func TestTemplatesInDataAreNotEscaped(t *testing.T) {
-	read, err := ReadService(ServiceDocument{"orders.yaml", []byte(orders)}, vocabulary)
+	read, err := ReadService(ServiceDocument{File: "orders.yaml", Text: []byte(orders)}, vocabulary)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 type ServiceDocument struct {
 	File string // its name in messages; relative paths in it start at its directory
 	Text []byte
+	On   string // the cluster of the run, as in [Options]
 }
 
 // ReadService reads a service file.
@@ -41,6 +42,7 @@ func readService(d ServiceDocument, vocabulary Vocabulary) (read ServiceFile, ro
 	if root, err = parse(d.File, d.Text); err != nil {
 		return read, nil, err
 	}
+	root = placeServer(root, d.On)
 	typ := newTypeReader(vocabulary).read(reflect.TypeFor[ServiceFile](), "", "", "")
 	typ.what = "the service"
 	whole := decoder{grammar: newGrammar(vocabulary)}

@@ -13,7 +13,8 @@ package experiment
 //	noun         what enum lists, for messages
 //	vocabulary   the allowed values are in [Vocabulary]
 //	slug         letters, digits and dashes, at most 40
-//	alternative  one of several fields that exclude each other: setting one removes the others
+//	alternative  one of several fields that exclude each other: setting one removes the others. Values other than true
+//	             name groups, of which a document may set one each ([placeServer] leaves one)
 //	key          holds the key of the record in its mapping
 //	words        the record may also be one of these words
 //	quick        --quick scales the value down (up, down: how to round), or makes it coarse

@@ -63,8 +63,9 @@ type field struct {
 	index       []int
 	required    bool
 	alternative bool
-	optional    bool  // a pointer: nil when it is not given
-	fallback    *node // its default; nil: none
+	group       string // of alternatives: a document may set one of each group
+	optional    bool   // a pointer: nil when it is not given
+	fallback    *node  // its default; nil: none
 }
 
 func (s *valueType) field(name string) *field {
@@ -97,6 +98,22 @@ func (s *valueType) alternatives() []string {
 		}
 	}
 	return names
+}
+
+// groups returns the alternatives that exclude each other in a document.
+func (s *valueType) groups() (groups [][]string) {
+	index := map[string]int{}
+	for _, f := range s.fields {
+		if !f.alternative {
+			continue
+		}
+		if _, known := index[f.group]; !known {
+			index[f.group] = len(groups)
+			groups = append(groups, nil)
+		}
+		groups[index[f.group]] = append(groups[index[f.group]], f.name)
+	}
+	return groups
 }
 
 // hasDefaultAlternative reports whether one of the alternatives applies if none is given.
@@ -228,7 +245,7 @@ func (r typeReader) record(typ *valueType, t reflect.Type, at []int, name string
 		}
 		typ.fields = append(typ.fields, field{
 			name: key, shape: r.read(f.Type, f.Tag, full, path), index: index,
-			required: f.Tag.Get("required") != "", alternative: f.Tag.Get("alternative") != "", optional: f.Type.Kind() == reflect.Pointer,
+			required: f.Tag.Get("required") != "", alternative: f.Tag.Get("alternative") != "", group: f.Tag.Get("alternative"), optional: f.Type.Kind() == reflect.Pointer,
 			fallback: fallback,
 		})
 	}

@@ -30,10 +30,10 @@ func greeter(t *testing.T, server string) (file string) {
 	return file
 }
 
-// imageServer is a server of an image at another port than the default.
+// imageServer is a server of an image at another port than the default. Its command is for runs on one machine.
 func imageServer(t *testing.T, more string) string {
 	t.Helper()
-	return fmt.Sprintf(`image: %q, port: 9000, args: [server, --listen, "{{.Address}}", --public, --id, "own-{{.ID}}"], resources: {memory: 128Mi}%s`, image(t, ""), more)
+	return fmt.Sprintf(`command: [./nothing], image: %q, port: 9000, args: [server, --listen, "{{.Address}}", --public, --id, "own-{{.ID}}"], resources: {memory: 128Mi}%s`, image(t, ""), more)
 }
 
 // checkArms checks that pods of a service answered all calls of all arms, as far as their names can be known.
