@@ -97,9 +97,11 @@ services:
     server: {command: [python3, server.py, "{{.Address}}", server.pem, server-key.pem], replicas: 3}
     calls: {list: {http: GET, path: "/orders?customer={{.Number}}", check: "status == 200 && size(answer.orders) == 2"}}
     tls: {cacert: server.pem, servername: shop.example}
-defaults: {service: shop, workload: {call: hello}, load: {closed: {users: 4, calls: 120, duration: 60s}}}
+defaults: {service: shop, workload: {call: hello}, load: {closed: {users: 4, calls: 120, duration: 30s}}}
 arms:
   direct: {route: endpointslice}
+  kuberesolver: {route: kuberesolver}
+  xds: {route: xds}
   envoy: {route: envoy}
   haproxy: {route: haproxy}
   nginx: {route: nginx}
@@ -116,7 +118,7 @@ rounds: 1
 	d, s := document(t, file, "--no-wait")
 	for _, a := range d.Arms {
 		if a.Calls != 120 || a.Failed() > 0 || len(a.Backends) != 3 {
-			t.Errorf("arm %s: %d calls, errors %v %v, backends %v; want 120 calls of 3 backends", a.Name, a.Calls, a.Errors, a.Samples, a.Backends)
+			t.Errorf("arm %s: %d calls, errors %v %v, backends %v; want 120 calls of 3 backends %+v", a.Name, a.Calls, a.Errors, a.Samples, a.Backends, a.Trials)
 		}
 	}
 	if strings.Contains(s.stdout, "PRIVATE KEY") {

@@ -87,7 +87,7 @@ func checkSecureArms(t *testing.T, d result.Document, replicas int) {
 	t.Helper()
 	for _, arm := range d.Arms {
 		if arm.Calls != 200 || arm.Failed() > 0 {
-			t.Errorf("arm %s: %d calls, %d failed; want 200 and none: %v %v", arm.Name, arm.Calls, arm.Failed(), arm.Errors, arm.Samples)
+			t.Errorf("arm %s: %d calls, %d failed; want 200 and none: %v %v %+v", arm.Name, arm.Calls, arm.Failed(), arm.Errors, arm.Samples, arm.Trials)
 		}
 		switch arm.Route {
 		case "direct", "clusterip", "nodeport", "forwarder":

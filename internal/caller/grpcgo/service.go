@@ -68,14 +68,17 @@ func serviceOptions(spec service.Spec, target caller.Target) ([]grpc.DialOption,
 	if err != nil {
 		return nil, err
 	}
+	authority := spec.Authority
 	if config != nil {
-		if spec.Authority != "" {
+		if authority == "" { // as grpc-go sets it, also where a resolver has another name (kuberesolver: SERVICE.NAMESPACE)
+			authority = config.ServerName
+		} else {
 			config.ServerName = "" // grpc-go verifies the authority, and refuses another name
 		}
 		options = append(options, grpc.WithTransportCredentials(credentials.NewTLS(config)))
 	}
-	if spec.Authority != "" {
-		options = append(options, grpc.WithAuthority(spec.Authority))
+	if authority != "" {
+		options = append(options, grpc.WithAuthority(authority))
 	}
 	return options, nil
 }

@@ -70,6 +70,17 @@ func TestObjectsOfAProgram(t *testing.T) {
 	})...))
 }
 
+// A cluster without the feature ContainerStopSignals removes the field.
+func TestAStopSignalThatTheClusterIgnores(t *testing.T) {
+	ignored := []*corev1.Pod{{Spec: corev1.PodSpec{Containers: []corev1.Container{{}}}}}
+	for signal, want := range map[string]string{"": "", "TERM": "", "INT": "this cluster ignores the stop signal INT"} {
+		err := checkStopSignal(&cluster.Program{Signal: signal}, ignored)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("signal %q: %v, want %q", signal, err, want)
+		}
+	}
+}
+
 // The rules of https://kubernetes.io/docs/concepts/security/pod-security-standards/ that a pod's
 // fields must follow. The API server of the cluster tests enforces all rules.
 func TestPodsObeyTheRestrictedStandard(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -91,9 +92,10 @@ func readinessProbe(ready cluster.Ready, port int) *corev1.Probe {
 	return probe
 }
 
-// checkStopSignal fails if the cluster has ignored the stop signal of the program.
+// checkStopSignal fails if the cluster has ignored the stop signal of the program. TERM is the default of containers whose
+// image sets no other, so it is no failure.
 func checkStopSignal(program *cluster.Program, pods []*corev1.Pod) error {
-	if program == nil || program.Signal == "" {
+	if program == nil || program.Signal == "" || program.StopSignal() == syscall.SIGTERM {
 		return nil
 	}
 	for _, pod := range pods {
