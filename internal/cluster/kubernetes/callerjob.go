@@ -28,7 +28,7 @@ func callerJob(scope objectScope, name string, spec cluster.CallerSpec) *batchv1
 		pod.InitContainers = []corev1.Container{side}
 	}
 	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: scope.meta("", pods).Labels}, Spec: pod}
-	inject(spec.Mesh, &template)
+	injectCaller(spec.Mesh, &template)
 	return &batchv1.Job{
 		ObjectMeta: scope.meta(name, map[string]string{labelService: name}),
 		Spec: batchv1.JobSpec{

@@ -24,7 +24,9 @@ type mesh struct {
 	// labels and annotations of a pod that request the proxy as a native sidecar (KEP-753): it
 	// starts before the program, and does not keep a Job from completing.
 	labels, annotations map[string]string
-	guide, pluginGuide  string
+	// outbound are annotations of a pod whose proxy intercepts only the connections that the pod opens.
+	outbound           map[string]string
+	guide, pluginGuide string
 }
 
 var meshes = map[string]mesh{
@@ -36,13 +38,15 @@ var meshes = map[string]mesh{
 			"config.beta.linkerd.io/proxy-enable-native-sidecar":  "true",
 			"config.alpha.linkerd.io/proxy-enable-native-sidecar": "true", // before 2.18
 		},
-		guide: "https://linkerd.io/2/getting-started/", pluginGuide: "https://linkerd.io/2/features/cni/",
+		outbound: map[string]string{"config.linkerd.io/skip-inbound-ports": "1-65535"},
+		guide:    "https://linkerd.io/2/getting-started/", pluginGuide: "https://linkerd.io/2/features/cni/",
 	},
 	"istio": {
 		title: "Istio", injector: "app=istiod", plugin: "k8s-app=istio-cni-node",
 		proxy:       "istio-proxy",
 		labels:      map[string]string{"sidecar.istio.io/inject": "true"},
 		annotations: map[string]string{"sidecar.istio.io/nativeSidecar": "true"},
+		outbound:    map[string]string{"traffic.sidecar.istio.io/includeInboundPorts": ""},
 		guide:       "https://istio.io/latest/docs/setup/getting-started/", pluginGuide: "https://istio.io/latest/docs/setup/additional-setup/cni/",
 	},
 }
@@ -57,6 +61,13 @@ func inject(name string, template *corev1.PodTemplateSpec) {
 	}
 	maps.Copy(template.Labels, meshes[name].labels)
 	maps.Copy(template.Annotations, meshes[name].annotations)
+}
+
+// injectCaller requests the proxy of a mesh in the pods of callers and gateways. It leaves inbound connections alone:
+// those to a gateway come from callers outside of the mesh, which a mesh with strict mTLS would refuse.
+func injectCaller(name string, template *corev1.PodTemplateSpec) {
+	inject(name, template)
+	maps.Copy(template.Annotations, meshes[name].outbound)
 }
 
 // checkInstalled fails, before anything is deployed, unless a mesh is installed with its CNI

@@ -65,6 +65,13 @@ func TestInjectMarksPodsForEachMesh(t *testing.T) {
 	if template.Labels["sidecar.istio.io/inject"] != "true" {
 		t.Errorf("the labels are %v, want sidecar.istio.io/inject: true", template.Labels)
 	}
+	if _, set := template.Annotations["traffic.sidecar.istio.io/includeInboundPorts"]; set {
+		t.Errorf("the annotations of backends are %v, want their inbound connections intercepted", template.Annotations)
+	}
+	injectCaller("istio", &template)
+	if ports, set := template.Annotations["traffic.sidecar.istio.io/includeInboundPorts"]; !set || ports != "" {
+		t.Errorf("the annotations of callers are %v, want no inbound port intercepted", template.Annotations)
+	}
 	template = corev1.PodTemplateSpec{}
 	inject("linkerd", &template)
 	if template.Annotations["linkerd.io/inject"] != "enabled" {

@@ -1,0 +1,135 @@
+package kube
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"rpclab/internal/result"
+	"rpclab/internal/testkit"
+)
+
+// meshModes are the modes of mutual TLS that an Istio can require of the pods of its mesh.
+var meshModes = []string{"DISABLE", "PERMISSIVE", "STRICT"}
+
+// requireTLS sets the mode of mutual TLS of all namespaces without a mode of their own.
+func requireTLS(t *testing.T, mode string) {
+	t.Helper()
+	manifest := filepath.Join(t.TempDir(), "mode.yaml")
+	text := fmt.Sprintf("apiVersion: security.istio.io/v1\nkind: PeerAuthentication\nmetadata: {name: default, namespace: istio-system}\nspec: {mtls: {mode: %s}}\n", mode)
+	if err := os.WriteFile(manifest, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	kubectl(t, "apply", "-f", manifest)
+}
+
+// TestIstioCosts measures no proxy, an Envoy beside each caller, and Istio in each mode of mutual TLS, and runs
+// experiments of the studies through Istio while it refuses plain text. -update writes the page.
+func TestIstioCosts(t *testing.T) {
+	istio(t)
+	t.Cleanup(func() { // the context of the test has ended
+		if out, err := exec.Command(filepath.Join(clusterDir(t), "kubectl"), "delete", "peerauthentication", "default", "-n", "istio-system", "--ignore-not-found").CombinedOutput(); err != nil {
+			t.Errorf("kubectl delete: %v\n%s", err, out)
+		}
+	})
+	rounds := "1"
+	if *testkit.Update {
+		rounds = "6"
+	}
+	byMode := map[string]result.Document{}
+	for _, mode := range meshModes {
+		requireTLS(t, mode)
+		d := mustRun(t, "testdata/meshcost.yaml", "--rounds", rounds)
+		byMode[mode] = d
+		for _, arm := range d.Arms {
+			if arm.Calls == 0 || arm.Failed() > 0 || distribution(arm) != even {
+				t.Errorf("%s, %s: %d calls, %d failed, by backend %v; want an even share without errors: %v", mode, arm.Name, arm.Calls, arm.Failed(), arm.Backends, arm.Samples)
+			}
+			if has := arm.Resources.Proxy.CPU > 0 && arm.Resources.Proxy.RSS > 0; has != (arm.Name != "none") {
+				t.Errorf("%s, %s: the proxies used %+v", mode, arm.Name, arm.Resources.Proxy)
+			}
+			t.Logf("%s, %s", mode, costs(arm))
+		}
+		if none, mesh := d.Arms[0].Latency.P50, d.Arms[2].Latency.P50; mesh <= none {
+			t.Errorf("%s: the p50 through two proxies is %.2f ms, and %.2f ms without a proxy; want more", mode, mesh, none)
+		}
+	}
+	const path = "../../docs/findings/mesh.md"
+	if *testkit.Update {
+		if err := os.WriteFile(path, []byte(meshPage(byMode)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Run("experiments under STRICT", experimentsThroughIstio) // the last mode
+}
+
+// experimentsThroughIstio runs built-in experiments with an arm through Istio.
+func experimentsThroughIstio(t *testing.T) {
+	for _, args := range [][]string{
+		{"balancing", "--quick", "--rounds", "1", "--arms", "clusterip,headless,envoy", "--set", "arms.envoy.route=istio", "--set", "arms.envoy.describe=Istio"},
+		{"proxy-tax", "--quick", "--rounds", "1", "--arms", "none,envoy-sidecar", "--set", "arms.envoy-sidecar.route=istio", "--set", "design=isolated"},
+		{"rollout", "--quick", "--arms", "clusterip,envoy", "--set", "arms.envoy.route=istio", "--set", "load.open.duration=15s"},
+	} {
+		d := mustRun(t, args...)
+		for _, arm := range d.Arms {
+			t.Logf("%s, %s over %s: %d calls, %d failed %v, by backend %v", args[0], arm.Name, arm.Route, arm.Calls, arm.Failed(), arm.Errors, arm.Backends)
+			if arm.Calls == 0 || args[0] != "rollout" && arm.Failed() > 0 {
+				t.Errorf("%s, %s: %d of %d calls failed: %v", args[0], arm.Name, arm.Failed(), arm.Calls, arm.Samples)
+			}
+			if arm.Route == "istio" && args[0] != "rollout" && distribution(arm) != even {
+				t.Errorf("%s, %s: calls by backend %v, want equal shares", args[0], arm.Name, arm.Backends)
+			}
+		}
+		for _, e := range d.Events {
+			t.Logf("%s, %s: %s: %d calls failed %v, first call after %s", args[0], e.Arm, e.What, e.Failed, e.Errors, after(e.Took.FirstCall))
+			if e.Error != "" {
+				t.Errorf("%s, %s: %s: %s", args[0], e.Arm, e.What, e.Error)
+			}
+		}
+	}
+}
+
+// costs is what the calls of an arm cost.
+func costs(a result.Arm) string {
+	us := func(cpu float64) string {
+		if cpu <= 0 {
+			return "–"
+		}
+		return fmt.Sprintf("%.0f", cpu)
+	}
+	return fmt.Sprintf("| %s | %.2f | %.2f | %s | %s | %s | %.0f |", a.Name, a.Latency.P50, a.Latency.P99,
+		us(a.Resources.Client.CPU), us(a.Resources.Proxy.CPU), us(a.Resources.Server.CPU), float64(a.Resources.Proxy.RSS)/(1<<20))
+}
+
+// meshPage writes the page with the runs of all modes.
+func meshPage(byMode map[string]result.Document) string {
+	var b strings.Builder
+	d := byMode["STRICT"]
+	linux, _, _ := strings.Cut(d.Machine.Kernel, "-")
+	fmt.Fprintf(&b, `# What do the sidecars of a mesh cost?
+
+A call through Istio passes two Envoys, beside the caller and beside the backend; a call through rpclab's Envoy sidecar
+passes one, without encryption. One caller makes 200 calls/s to three backends. Latencies are in milliseconds. CPU time
+is in microseconds a call, of all processes of a kind. Memory is of all proxies, in MiB.
+
+Made on %s with %d CPUs (%s), Linux %s, Kubernetes %s on the same machine, %d rounds. Istio is a
+snapshot of 1.31 with [upstream's Envoy](../../test/cluster/istio/README.md). This command measures it again:
+
+    go run ./test/cluster with -- go test ./test/kube -run IstioCosts -update
+
+`, time.Now().UTC().Format(time.DateOnly), d.Machine.CPUs, d.Machine.Model, linux, d.Machine.Kubernetes, len(d.Arms[0].Trials))
+	titles := map[string]string{"DISABLE": "Without mutual TLS", "PERMISSIVE": "Permissive: mutual TLS between sidecars, plain text from others", "STRICT": "Strict: mutual TLS only"}
+	for _, mode := range meshModes {
+		fmt.Fprintf(&b, "## %s\n\n| arm | p50 | p99 | CPU of the caller | of proxies | of servers | memory of proxies |\n|---|--:|--:|--:|--:|--:|--:|\n", titles[mode])
+		for _, arm := range byMode[mode].Arms {
+			fmt.Fprintln(&b, costs(arm))
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString("**Not proven here:** Linkerd, which is in no package registry that the test cluster is built from. Results with its route say so.\n")
+	return b.String()
+}
