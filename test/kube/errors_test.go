@@ -1,10 +1,12 @@
 package kube
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -111,6 +113,25 @@ subjects: [{kind: ServiceAccount, name: %[1]s, namespace: default}]
 	kubectl(t, "--kubeconfig", config, "config", "set-credentials", name, "--token="+token)
 	kubectl(t, "--kubeconfig", config, "config", "set-context", "--current", "--user="+name)
 	return config
+}
+
+// permitted creates a service account with the permissions of a run and of what else it uses, by the names of
+// [kubernetes.Permissions], and returns the flag with its kubeconfig.
+func permitted(t *testing.T, name string, uses ...string) string {
+	t.Helper()
+	all := kubernetes.Permissions()
+	rules := all[kubernetes.PermissionsOfRun]
+	for _, use := range uses {
+		if all[use] == nil {
+			t.Fatalf("no permissions are named %s", use)
+		}
+		rules = slices.Concat(rules, all[use])
+	}
+	text, err := json.Marshal(rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "--kubeconfig=" + user(t, name, string(text))
 }
 
 func TestMissingPermissionsAreReported(t *testing.T) {

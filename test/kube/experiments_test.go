@@ -7,7 +7,7 @@ import (
 
 func TestChannelsOnKubernetes(t *testing.T) {
 	t.Parallel()
-	d := mustRun(t, "channels", "--quick", "--rounds", "1", "--arms", "shared,headless,endpointslice,kuberesolver")
+	d := mustRun(t, "channels", "--quick", "--rounds", "1", "--arms", "shared,headless,endpointslice,kuberesolver", permitted(t, "runs"))
 	if d.Cluster != "kubernetes" || !strings.HasPrefix(d.Machine.Kubernetes, "v1.") {
 		t.Errorf("the result has the cluster %q, version %q", d.Cluster, d.Machine.Kubernetes)
 	}
@@ -46,7 +46,7 @@ func TestABackendWithTooLittleMemoryIsReportedAsOOMKilled(t *testing.T) {
 // time.
 func TestADrainLosesNoCallAndUncordonsTheNode(t *testing.T) {
 	t.Parallel()
-	d := drained(t)
+	d := drained(t, permitted(t, "drains", "nodes"))
 	trial := d.Arms[0].Trials[0]
 	if e := trial.Events[0]; len(e.Affected) == 0 || e.Error != "" {
 		t.Errorf("the event %s affected %v, want a backend; error %q", e.What, e.Affected, e.Error)

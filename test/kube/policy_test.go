@@ -24,7 +24,7 @@ spec:
 	kubectl(t, "wait", "--for=condition=Ready", "pod/guest", "-n", "stranger", "--timeout=120s")
 	for route, admits := range map[string]bool{"clusterip": false, "nodeport": true} {
 		t.Run(route, func(t *testing.T) {
-			g := begin(t, "testdata/policy.yaml", "--set", "route="+route)
+			g := begin(t, "testdata/policy.yaml", permitted(t, "guest-"+route, "nodeport"), "--set", "route="+route)
 			g.await(t, ` only +\d+/s`)
 			var ips []string
 			for line := range strings.Lines(kubectl(t, "get", "pods", "-n", g.namespace(t), "-l", "rpclab/role=backend", "-o", `jsonpath={range .items[*]}{.status.podIP}{"\n"}{end}`)) {

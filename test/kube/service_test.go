@@ -275,7 +275,7 @@ func TestADeploymentIsCopiedMeasuredAndRemoved(t *testing.T) {
 	testkit.AwaitFor(t, patience, "the pods before the patch to be gone", func() bool { return strings.Count(state(), "Pod/") == 2 })
 	before := state()
 	file := greeter(t, "deployment: "+namespace+"/orders, replicas: 3")
-	g := begin(t, "churn", "--quick", "--service", file, "--arms", "endpointslice", "--set", "load.open.rate=100", "--set", "load.open.duration=12s",
+	g := begin(t, "churn", permitted(t, "copies", "deployment"), "--quick", "--service", file, "--arms", "endpointslice", "--set", "load.open.rate=100", "--set", "load.open.duration=12s",
 		"--set", "caller.timeout=15s", "--set", "events=[{at: 1s, kill: 1}]")
 	secrets := ""
 	testkit.AwaitFor(t, patience, "the copies", func() bool {
@@ -333,7 +333,7 @@ func TestAPermittedDisruptionIsListedAndRestored(t *testing.T) {
 	t.Parallel()
 	const namespace = "shop-disturbed"
 	shop(t, namespace)
-	g := disturbing(t, namespace, "32s", "--set", "events=[{at: 1s, scale: 4}, {at: 7s, kill: 1}, {at: 12s, roll: true}]")
+	g := disturbing(t, namespace, "32s", permitted(t, "disturbs", "service", "disruption"), "--set", "events=[{at: 1s, scale: 4}, {at: 7s, kill: 1}, {at: 12s, roll: true}]")
 	s := g.end(t)
 	g.leavesNothing(t)
 	want := "--allow-disruption: this run changes the Deployment shop-disturbed/orders and its pods, which serve shop-disturbed/orders: scale 4, kill 1, roll. Afterwards it sets its replicas to 2 again."
