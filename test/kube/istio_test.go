@@ -108,3 +108,17 @@ func TestIstioBalancesTheCallsOfOneConnection(t *testing.T) {
 		t.Errorf("the sidecars used %+v, want CPU time and memory", proxies)
 	}
 }
+
+// TestIstioWithoutSidecarsCallsAServiceWithTLS: the client of the route istio-xds itself encrypts its calls. The proxies of
+// the route istio could not read them, and the run is refused.
+func TestIstioWithoutSidecarsCallsAServiceWithTLS(t *testing.T) {
+	t.Parallel()
+	istio(t)
+	file := secureExperiment(t, t.TempDir(), fmt.Sprintf(`image: %q, port: 9000, args: ["{{.Address}}"], replicas: 2, ready: tcp, files: %s`, secureImage, secureFiles),
+		"{clusterip: {route: clusterip}, istio-xds: {route: istio-xds}}")
+	checkSecureArms(t, mustRun(t, file), 2)
+	s := run(t, file, "--set", "arms.clusterip.route=istio")
+	if s.code != 2 || !strings.Contains(s.stderr, "route istio balances calls, and its proxies cannot read those of the service shop") {
+		t.Errorf("exit code %d, want 2, and why the route cannot be used:\n%s", s.code, s.stderr)
+	}
+}

@@ -3,8 +3,8 @@ package kubernetes
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -24,9 +24,9 @@ var startReasons = []string{"CreateContainerConfigError", "CreateContainerError"
 // podEvents are warnings with information that the status of a pod does not have.
 var podEvents = []string{"FailedMount", "FailedCreatePodSandBox", "FailedAttachVolume", "NetworkNotReady", "Evicted", "InspectFailed"}
 
-// slowKubelet is in the warnings of a busy kubelet that has not read a secret yet, and tries again. One that does
-// not exist has another message.
-const slowKubelet = "failed to sync secret cache"
+// slowKubelet matches the warnings of a busy kubelet that has not read a secret or a config map yet, and tries again. One
+// that does not exist has another message.
+var slowKubelet = regexp.MustCompile("failed to sync (secret|configmap) cache")
 
 // diagnose finds the problems of pods in their status and in warnings of the cluster; none:
 // they need more time.
@@ -61,7 +61,7 @@ func diagnose(pods []*corev1.Pod, events []*corev1.Event, namespace string) []pr
 				text += "\n" + advice
 			}
 			add(event.Reason, "%s", text)
-		case subject.Kind == "Pod" && waiting[subject.Name] && slices.Contains(podEvents, event.Reason) && !strings.Contains(event.Message, slowKubelet):
+		case subject.Kind == "Pod" && waiting[subject.Name] && slices.Contains(podEvents, event.Reason) && !slowKubelet.MatchString(event.Message):
 			add(event.Reason, "pod %s does not start: %s: %s", subject.Name, event.Reason, event.Message)
 		}
 	}

@@ -56,6 +56,9 @@ func TestDiagnoseNamesReasonAndRemedy(t *testing.T) {
 		"a volume": {
 			pending, []*corev1.Event{warning("Pod", "greeter-1-a", "FailedMount", `secret "agents" not found`)}, []string{`secret "agents" not found`},
 		},
+		"a busy kubelet that mounts what a mesh needs": {
+			pending, []*corev1.Event{warning("Pod", "greeter-1-a", "FailedMount", `MountVolume.SetUp failed for volume "istiod-ca-cert" : failed to sync configmap cache: timed out waiting for the condition`)}, nil,
+		},
 		"a busy kubelet": {
 			pending, []*corev1.Event{warning("Pod", "greeter-1-a", "FailedMount", `MountVolume.SetUp failed for volume "token" : failed to sync secret cache: timed out waiting for the condition`)}, nil,
 		},
