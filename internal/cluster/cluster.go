@@ -194,6 +194,8 @@ type Service struct {
 	// Host is the DNS name of the service: <name>.rpclab.local. On Kubernetes Host and VIP are
 	// <name>.<namespace>.svc, without the cluster's domain, which pods know.
 	Host string `json:"host"`
+	// Ready is how many backends were ready when they were deployed; 0: the name server knows them at once.
+	Ready int `json:"ready,omitempty"`
 	// DNS is the address (host:port, UDP and TCP) of the name server for Host; empty: the
 	// system's own.
 	DNS string `json:"dns"`

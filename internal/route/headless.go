@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"time"
 
 	"google.golang.org/grpc/resolver"
 
@@ -28,7 +30,7 @@ var Headless = Route{
 }
 
 // openHeadless uses grpc-go's dns resolver unchanged.
-func openHeadless(_ context.Context, s cluster.Service, o settings.Settings, updated UpdateFunc) (caller.Target, error) {
+func openHeadless(ctx context.Context, s cluster.Service, o settings.Settings, updated UpdateFunc) (caller.Target, error) {
 	if s.Port == 0 {
 		return caller.Target{}, errors.New("route headless: DNS returns addresses without ports, but these backends differ by port: use the route " +
 			"endpointslice, or let all backends listen at one port (on a system with one loopback address: add loopback addresses)")
@@ -38,6 +40,10 @@ func openHeadless(_ context.Context, s cluster.Service, o settings.Settings, upd
 		return caller.Target{}, errors.New("route headless: grpc-go has no dns resolver registered")
 	}
 	host := completeName(s.Host)
+	awaitAddresses(ctx, s.Ready, func(ctx context.Context) (int, error) {
+		found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+		return len(found), err
+	})
 	if s.DNS != "" {
 		// The final dot makes the name absolute. Otherwise the resolver would first append each
 		// domain of the search path of resolv.conf.
@@ -52,4 +58,24 @@ func openHeadless(_ context.Context, s cluster.Service, o settings.Settings, upd
 		Resolvers:     []resolver.Builder{observe(builder, updated)},
 		Close:         func() {},
 	}, err
+}
+
+// addressesTimeout is how long a name server may take to learn of backends that are ready.
+const addressesTimeout = 5 * time.Second
+
+// awaitAddresses returns when a name has so many addresses, or after a time. A cluster's name server learns of a ready
+// backend a moment after rpclab, and a client that asked before would not ask again for 30 s.
+func awaitAddresses(ctx context.Context, wanted int, lookup func(context.Context) (int, error)) {
+	ctx, cancel := context.WithTimeout(ctx, addressesTimeout)
+	defer cancel()
+	for wanted > 0 {
+		if found, err := lookup(ctx); err == nil && found >= wanted {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }

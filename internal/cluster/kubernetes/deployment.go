@@ -225,7 +225,7 @@ func (d *deployment) checkProxies() error {
 func (d *deployment) describe(ctx context.Context) error {
 	namespace := d.run.namespace
 	d.service = cluster.Service{
-		Name: d.name, Namespace: namespace, Port: portOf(d.spec),
+		Name: d.name, Namespace: namespace, Port: portOf(d.spec), Ready: d.spec.Replicas,
 		Host: fmt.Sprintf("%s.%s.svc", headless(d.name), namespace),
 		VIP:  fmt.Sprintf("%s.%s.svc", d.name, namespace),
 		API:  "https://kubernetes.default.svc",

@@ -277,7 +277,7 @@ func (d *existing) awaitReady(ctx context.Context) error {
 func (d *existing) describe() {
 	now, _ := d.endpoints.Current()
 	d.service = cluster.Service{
-		Name: d.copy, Namespace: d.run.namespace, Port: int(now.Ready()[0].Addr.Port()),
+		Name: d.copy, Namespace: d.run.namespace, Port: int(now.Ready()[0].Addr.Port()), Ready: len(now.Ready()),
 		Host: fmt.Sprintf("%s.%s.svc", d.copy, d.run.namespace),
 		VIP:  fmt.Sprintf("%s.%s.svc", d.origin.Name, d.origin.Namespace), VIPPort: int(d.port.Port),
 		API: "https://kubernetes.default.svc",
