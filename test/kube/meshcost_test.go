@@ -116,9 +116,10 @@ A call through Istio passes two Envoys, beside the caller and beside the backend
 passes one, without encryption. One caller makes 200 calls/s to three backends. Latencies are in milliseconds. CPU time
 is in microseconds a call, of all processes of a kind. Memory is of all proxies, in MiB.
 
-Made on %s with %d CPUs (%s), Linux %s, Kubernetes %s on the same machine, rounds: %d. Istio is a
-snapshot of 1.31 with [upstream's Envoy](../../test/cluster/istio/README.md). The whole cluster shares the CPUs, so
-latencies are those of a busy machine: compare rows of one table only. This command measures them again:
+Made on %s with %d CPUs (%s), Linux %s, Kubernetes %s on the same machine. Rounds: %d.
+With fewer than 4, small differences may be chance. The whole cluster shares the CPUs, so compare rows of one table
+only. Istio is a snapshot of 1.31 with [upstream's Envoy](../../test/cluster/istio/README.md). This command measures
+them again:
 
     go run ./test/cluster with -- go test ./test/kube -run IstioCosts -update
 
