@@ -40,6 +40,8 @@ type Route struct {
 	CarriesHTTP1 bool
 	// VerifiesIPs says that the proxy of the route can verify a certificate for an IP address.
 	VerifiesIPs bool
+	// FindsByAuthority says that the client finds the service by the authority of its calls, which can be no other.
+	FindsByAuthority bool
 	// NeedsFullClient says that the caller must be a full gRPC client (one with xDS).
 	NeedsFullClient bool
 	// GoOnly says that only callers in Go can use the route.
@@ -138,6 +140,22 @@ func (r Route) OpenFilesFor(d Demand) (n int, what string) {
 		return eachBackend(0)(d)
 	}
 	return r.OpenFiles(d)
+}
+
+// CheckAuthority returns the reason why calls of a service cannot have the authority that they should have; nil: they can.
+func (r Route) CheckAuthority(call service.Spec) error {
+	field := ""
+	switch {
+	case !r.FindsByAuthority:
+	case call.Authority != "":
+		field = "authority"
+	case call.TLS != nil && call.TLS.ServerName != "":
+		field = "tls.servername"
+	}
+	if field == "" {
+		return nil
+	}
+	return fmt.Errorf("on route %s the client finds the service by the authority of its calls, and %s sets another: remove %s, or use route xds or endpointslice", r.Name, field, field)
 }
 
 // CheckTLS returns the reason why the proxy of the route cannot verify the certificates of backends; nil: it can.

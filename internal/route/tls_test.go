@@ -155,3 +155,28 @@ func TestNamesThatProxiesCanVerify(t *testing.T) {
 		}
 	}
 }
+
+func TestTheAuthorityByWhichARouteFindsAService(t *testing.T) {
+	for name, c := range map[string]struct {
+		route string
+		call  service.Spec
+		want  string
+	}{
+		"no authority":     {"istio-xds", service.Spec{TLS: &service.TLS{Insecure: true}}, ""},
+		"another route":    {"xds", service.Spec{Authority: "shop.example"}, ""},
+		"an authority":     {"istio-xds", service.Spec{Authority: "shop.example"}, "on route istio-xds the client finds the service by the authority of its calls, and authority sets another: remove authority, or use route xds or endpointslice"},
+		"a name to verify": {"istio-xds", service.Spec{TLS: &service.TLS{ServerName: "shop.example"}}, "on route istio-xds the client finds the service by the authority of its calls, and tls.servername sets another: remove tls.servername, or use route xds or endpointslice"},
+	} {
+		r, err := route.Lookup(c.route)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if err := r.CheckAuthority(c.call); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}

@@ -109,16 +109,27 @@ func TestIstioBalancesTheCallsOfOneConnection(t *testing.T) {
 	}
 }
 
-// TestIstioWithoutSidecarsCallsAServiceWithTLS: the client of the route istio-xds itself encrypts its calls. The proxies of
-// the route istio could not read them, and the run is refused.
+// TestIstioWithoutSidecarsCallsAServiceWithTLS: the client of the route istio-xds itself encrypts its calls, but cannot have
+// another authority. The proxies of the route istio could not read the calls, and the run is refused.
 func TestIstioWithoutSidecarsCallsAServiceWithTLS(t *testing.T) {
 	t.Parallel()
 	istio(t)
 	file := secureExperiment(t, t.TempDir(), fmt.Sprintf(`image: %q, port: 9000, args: ["{{.Address}}"], replicas: 2, ready: tcp, files: %s`, secureImage, secureFiles),
 		"{clusterip: {route: clusterip}, istio-xds: {route: istio-xds}}")
-	checkSecureArms(t, mustRun(t, file), 2)
-	s := run(t, file, "--set", "arms.clusterip.route=istio")
-	if s.code != 2 || !strings.Contains(s.stderr, "route istio balances calls, and its proxies cannot read those of the service shop") {
-		t.Errorf("exit code %d, want 2, and why the route cannot be used:\n%s", s.code, s.stderr)
+	for route, want := range map[string]string{
+		"istio":     "route istio balances calls, and its proxies cannot read those of the service shop",
+		"istio-xds": "on route istio-xds the client finds the service by the authority of its calls, and tls.servername sets another",
+	} {
+		if s := run(t, file, "--set", "arms.clusterip.route="+route); s.code != 2 || !strings.Contains(s.stderr, want) {
+			t.Errorf("route %s: exit code %d, want 2, and why it cannot be used:\n%s", route, s.code, s.stderr)
+		}
 	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(strings.Replace(string(text), "servername: shop.example", "insecure: true", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	checkSecureArms(t, mustRun(t, file), 2)
 }
