@@ -27,6 +27,7 @@ type loadFlags struct {
 	asserts    []string
 	outputs    outputs
 	live       pageFlags
+	telemetry  telemetryFlags
 	service    string // file
 	mix        map[string]string
 	flow       []string
@@ -92,6 +93,7 @@ func (f *loadFlags) register(flags *pflag.FlagSet) {
 	f.outputs.registerFiles(flags)
 	f.progress.register(flags)
 	f.live.register(flags)
+	f.telemetry.register(flags)
 	f.keeping.register(flags)
 	f.machine.register(flags)
 	flags.BoolVar(&f.selfTest, "self-test", false, "measure the load generator itself, without a target")
@@ -99,7 +101,7 @@ func (f *loadFlags) register(flags *pflag.FlagSet) {
 
 // run returns the flags of the run of an experiment with one arm.
 func (f loadFlags) run() runFlags {
-	return runFlags{on: "local", service: f.service, keeping: f.keeping, machine: f.machine, asserts: f.asserts, outputs: f.outputs, progress: f.progress, live: f.live}
+	return runFlags{on: "local", service: f.service, keeping: f.keeping, machine: f.machine, asserts: f.asserts, outputs: f.outputs, progress: f.progress, live: f.live, telemetry: f.telemetry}
 }
 
 // finish validates the flags and completes the settings.
@@ -128,7 +130,7 @@ func (f *loadFlags) finish(flags *pflag.FlagSet) (err error) {
 		return err
 	}
 	_, err = parseAssertions(f.asserts)
-	return errors.Join(err, f.outputs.check(), f.live.check()) // before a server is called
+	return errors.Join(err, f.outputs.check(), f.live.check(), f.telemetry.check()) // before a server is called
 }
 
 // connections is the flag that takes a number or per-call.

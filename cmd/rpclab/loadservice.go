@@ -22,7 +22,7 @@ import (
 var (
 	serviceLoadFlags = []string{"service", "call", "mix", "flow", "rate", "search", "search-from", "search-to", "search-precision", "arrivals", "max-in-flight", "concurrency", "think", "duration", "calls", "rounds",
 		"warmup", "warmup-max", "timeout", "connections", "balance", "engine"}
-	serviceOutputFlags = []string{"seed", "assert", "json", "md", "html", "csv", "junit", "keep-paths", "web", "listen", "metrics", "no-store", "store-limit", "no-wait", "color", "quiet"}
+	serviceOutputFlags = []string{"seed", "assert", "json", "md", "html", "csv", "junit", "keep-paths", "web", "listen", "metrics", "otlp", "remote-write", "no-store", "store-limit", "no-wait", "color", "quiet"}
 )
 
 // checkServiceFlags checks that no other flag is set.

@@ -25,20 +25,21 @@ import (
 // runFlags are the flags of `rpclab run`.
 type runFlags struct {
 	experiment.Options
-	on       string
-	where    kubernetes.ClientConfig
-	images   imageSource
-	service  string // file
-	until    string
-	planOnly bool
-	pilot    bool
-	keeping  storeFlags
-	machine  machineFlags
-	asserts  []string
-	gates    runGates
-	outputs  outputs
-	progress progressFlags
-	live     pageFlags
+	on        string
+	where     kubernetes.ClientConfig
+	images    imageSource
+	service   string // file
+	until     string
+	planOnly  bool
+	pilot     bool
+	keeping   storeFlags
+	machine   machineFlags
+	asserts   []string
+	gates     runGates
+	outputs   outputs
+	progress  progressFlags
+	live      pageFlags
+	telemetry telemetryFlags
 }
 
 func runCommand() *cobra.Command {
@@ -114,6 +115,7 @@ With --no-wait it starts at once, and the results of both say so.`,
 	f.progress.register(flags)
 	f.progress.registerVerbose(flags)
 	f.live.register(flags)
+	f.telemetry.register(flags)
 	return command
 }
 
@@ -141,8 +143,8 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 	if err != nil {
 		return usageError{err}
 	}
-	if other := cmp.Or(f.outputs.html, f.outputs.md, f.outputs.csv, f.outputs.junit); f.planOnly && (other != "" || f.live.web) {
-		return usageError{errors.New("--plan starts nothing: leave out --html, --md, --csv, --junit and --web; --json writes the plan")}
+	if other := cmp.Or(f.outputs.html, f.outputs.md, f.outputs.csv, f.outputs.junit, f.telemetry.otlp, f.telemetry.remoteWrite); f.planOnly && (other != "" || f.live.web) {
+		return usageError{errors.New("--plan starts nothing: leave out --html, --md, --csv, --junit, --otlp, --remote-write and --web; --json writes the plan")}
 	}
 	if f.pilot && (!f.planOnly || f.on != "local") {
 		return usageError{errors.New("--pilot measures the noise of this machine for a plan: add --plan, and leave out --on")}
@@ -167,7 +169,7 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 // runAndReport runs a plan, writes its result and checks the assertions. commandLine repeats the run.
 func (f runFlags) runAndReport(c *cobra.Command, plan lab.Plan, commandLine string) error {
 	assertions, err := parseAssertions(f.asserts)
-	if err := errors.Join(err, f.outputs.check(), f.live.check()); err != nil {
+	if err := errors.Join(err, f.outputs.check(), f.live.check(), f.telemetry.check()); err != nil {
 		return usageError{err}
 	}
 	if err := f.gates.open(c.Context(), plan.Name, f.on, plan.Quick); err != nil {
@@ -324,10 +326,16 @@ func (f runFlags) runAndShow(c *cobra.Command, plan lab.Plan, commandLine string
 		return document, err
 	}
 	defer func() { shown.close(document, err) }()
+	sent, err := f.telemetry.open(c.ErrOrStderr(), plan, id, shown.meters)
+	if err != nil {
+		return document, err
+	}
+	defer func() { sent.close(document, err) }() // before the page, which has no more to show
 	show := shown.follow(plan.Plan, id, stop)
-	o := lab.Options{ID: id, Kind: f.on, Store: store, Command: commandLine, Progress: func(p lab.Progress) {
+	o := lab.Options{ID: id, Kind: f.on, Store: store, Command: commandLine, Phases: sent.phase, Progress: func(p lab.Progress) {
 		bar.show(p)
 		show(p)
+		sent.show(p)
 	}}
 	if f.on == "kubernetes" {
 		return conduct(ctx, plan, o, func(o *lab.Options) (cluster.Cluster, error) { return f.openKubernetes(ctx, plan, o, bar) })

@@ -211,7 +211,9 @@ func (a *interleavedArm) start(ctx context.Context, c *trialRunner) (err error) 
 	if err != nil {
 		return err
 	}
-	if a.servers, err = c.builder.cluster.Deploy(ctx, spec); err != nil {
+	end := c.progress.phase(a.trial.Trial, PhaseStartServers)
+	a.servers, err = c.builder.cluster.Deploy(ctx, spec)
+	if end(err); err != nil {
 		return err
 	}
 	if err := c.describe(ctx, a.trial, a.servers); err != nil {
@@ -234,7 +236,9 @@ func (in *interleaving) rehearse(ctx context.Context) error {
 		}
 		in.runner.progress.doing(a.trial.Trial, "rehearsing")
 		load := a.trial.Config.Load
-		first, err := a.started.loader.load(ctx, result.Trial{}, loadRequest{Pace: blockOf(a.trial.load, 0, rehearsals(load))})
+		rehearsal := a.started.loader
+		rehearsal.phase = PhaseRehearse
+		first, err := rehearsal.load(ctx, result.Trial{}, loadRequest{Pace: blockOf(a.trial.load, 0, rehearsals(load))})
 		if err != nil {
 			return fmt.Errorf("arm %s: %w", a.trial.Arm, err)
 		}
@@ -272,7 +276,10 @@ func (in *interleaving) close() error {
 		if a.started != nil {
 			a.started.close()
 		}
-		errs = append(errs, a.remove())
+		end := in.runner.progress.phase(a.trial.Trial, PhaseStopServers)
+		err := a.remove()
+		end(err)
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }

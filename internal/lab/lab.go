@@ -62,7 +62,10 @@ func Run(ctx context.Context, plan Plan, o Options) (result.Document, error) {
 	if r.plan.target != nil {
 		last := r.plan.trials[len(r.plan.trials)-1].Trial
 		var err error
-		r.doc, err = r.plan.target.complete(ctx, r.doc, func() { r.progress.doing(last, "measuring the generator itself") })
+		r.doc, err = r.plan.target.complete(ctx, r.doc, func() func(error) {
+			r.progress.doing(last, "measuring the generator itself")
+			return r.progress.phase(experiment.Trial{}, PhaseSelfTest)
+		})
 		failed = errors.Join(failed, err)
 	} else {
 		r.doc = analysis.Assemble(r.doc)
@@ -87,6 +90,9 @@ type run struct {
 // plan uses, builds the programs in other languages and creates the run in the store.
 func (r *run) prepare(ctx context.Context) (err error) {
 	r.progress = newProgress(r.plan.Plan, r.doc.Started, r.Options.Progress)
+	r.progress.phases = r.Phases
+	end := r.progress.phase(experiment.Trial{}, PhasePrepare)
+	defer func() { end(err) }()
 	r.doc.Machine.Tools = map[string]string{}
 	if !r.Remote && !r.plan.AtTarget() { // else the pods' images contain the tools
 		if err := errors.Join(checkTools(r.plan.trials), checkCommands(r.plan.trials), checkFiles(r.plan.trials, r.MaxFiles)); err != nil {

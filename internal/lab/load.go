@@ -3,11 +3,13 @@ package lab
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"rpclab/internal/analysis"
 	"rpclab/internal/cluster"
+	"rpclab/internal/experiment"
 	"rpclab/internal/measure"
 	"rpclab/internal/process/running"
 	"rpclab/internal/result"
@@ -24,7 +26,8 @@ type loader struct {
 	processors func() measure.ProcessorTimes
 	otherRuns  func() []running.Run
 	progress   *progress
-	block      bool // loads are short, and there are many
+	block      bool   // loads are short, and there are many
+	phase      string // of the run; empty: PhaseLoad
 }
 
 // load makes one load, performs its events, and adds a summary of what it measured to a trial.
@@ -52,8 +55,12 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 		measured.MachineWarnings = endMachine()
 		return failedTrial(ctx, measured, err)
 	}
-	endEvents := performEvents(ctx, l.bed, l.trial.Events, start, l.progress.performed)
+	endEvents := performEvents(ctx, l.bed, l.trial.Events, start, func(e result.Event) {
+		l.progress.performed(e)
+		l.progress.endedPhase(eventPhase(l.trial.Trial, e, start))
+	})
 	shares, err := l.callers.load(limited, start, o)
+	l.progress.endedPhase(Phase{Name: cmp.Or(l.phase, PhaseLoad), Trial: l.trial.Trial, Began: start, Err: err})
 	measured.Memory = endMemory()
 	performed := endEvents()
 	measured.MachineWarnings = endMachine()
@@ -107,6 +114,15 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 		r.CallsStarted = servers.CallCounts()
 	}
 	return r.Summarize(measured), nil
+}
+
+// eventPhase is the phase of an event during a load that started at start.
+func eventPhase(t experiment.Trial, e result.Event, start time.Time) Phase {
+	p := Phase{Name: PhaseEvent, Trial: t, Event: &e, Began: start.Add(time.Duration(e.AtMS * float64(time.Millisecond)))}
+	if e.Error != "" {
+		p.Err = errors.New(e.Error)
+	}
+	return p
 }
 
 // start returns when the callers shall start. The only caller of a block does so as soon as it is asked, if it is

@@ -27,6 +27,9 @@ type Options struct {
 	// Progress is called before and after every trial and once a second during its load, by
 	// one goroutine at a time; may be nil.
 	Progress func(Progress)
+	// Phases is called after every phase of the run, by the goroutine that calls Progress or while none does; may
+	// be nil.
+	Phases func(Phase)
 	// Command is the command line that repeats the run; empty: not known.
 	Command string
 	// ID is the ID of the run; empty: a new ID.
@@ -52,6 +55,30 @@ type Progress struct {
 	Event   *result.Event // that rpclab has just performed; nil: none
 	Began   time.Time     // of the run
 	Left    time.Duration // estimate of the time until the run ends; 0: not known
+}
+
+// The phases of a run. Those of arms that are up at the same time overlap.
+const (
+	PhasePrepare      = "prepare" // check the machine, and build programs in other languages
+	PhaseStartServers = "start servers"
+	PhaseStartCallers = "start callers" // and the infrastructure: proxies, control planes and gateways
+	PhaseWarmUp       = "warm up"
+	PhaseSettle       = "warm up until steady"
+	PhaseRehearse     = "rehearse" // a block of a load that is not measured
+	PhaseLoad         = "load"     // a load, a block of it, or a probe of a search
+	PhaseEvent        = "event"
+	PhaseStopCallers  = "stop callers" // and the infrastructure
+	PhaseStopServers  = "stop servers"
+	PhaseSelfTest     = "measure the load generator"
+)
+
+// Phase is a phase that has ended.
+type Phase struct {
+	Name         string
+	Trial        experiment.Trial // that the phase is part of; without an arm: the whole run
+	Event        *result.Event    // of PhaseEvent; else nil
+	Began, Ended time.Time
+	Err          error // why it failed; nil: it did not
 }
 
 // Live describes the last second of the load in progress, of all callers.

@@ -12,6 +12,7 @@ import (
 // progress reports the progress of a run to its listener. It is safe for concurrent use.
 type progress struct {
 	listener func(Progress) // nil: none
+	phases   func(Phase)    // nil: none
 	plan     experiment.Plan
 	start    time.Time // of the run
 
@@ -59,6 +60,23 @@ func (p *progress) during(add func(*Progress)) {
 	now.Planned, now.Left = p.rest(now, time.Now())
 	add(&now)
 	p.listener(now)
+}
+
+// phase reports a phase once end is called, with its error or nil.
+func (p *progress) phase(t experiment.Trial, name string) (end func(error)) {
+	began := time.Now()
+	return func(err error) { p.endedPhase(Phase{Name: name, Trial: t, Began: began, Err: err}) }
+}
+
+// endedPhase reports a phase that ends now.
+func (p *progress) endedPhase(phase Phase) {
+	if p.phases == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	phase.Ended = time.Now()
+	p.phases(phase)
 }
 
 // rest estimates the largest number of trials of the run, and the time that the remaining ones take; 0: not

@@ -7,6 +7,7 @@ import (
 
 	"rpclab/internal/caller"
 	"rpclab/internal/cluster"
+	"rpclab/internal/experiment"
 	"rpclab/internal/measure"
 	"rpclab/internal/process/running"
 	"rpclab/internal/result"
@@ -29,6 +30,7 @@ type trialRunner struct {
 
 	servers    cluster.Deployment // of the last trial; nil: none
 	serversFor string             // the cluster.Spec of servers; empty: no other trial can use them
+	serversOf  experiment.Trial   // that started them
 }
 
 func newTrialRunner(o Options, seed uint64, built programs, p *progress, tools map[string]string) *trialRunner {
@@ -80,10 +82,12 @@ func (c *trialRunner) deploy(ctx context.Context, t trial) (servers cluster.Depl
 	if err := c.release(); err != nil {
 		return nil, err
 	}
-	if servers, err = c.builder.cluster.Deploy(ctx, spec); err != nil {
+	end := c.progress.phase(t.Trial, PhaseStartServers)
+	servers, err = c.builder.cluster.Deploy(ctx, spec)
+	if end(err); err != nil {
 		return nil, err
 	}
-	c.servers, c.serversFor = servers, wanted
+	c.servers, c.serversFor, c.serversOf = servers, wanted, t.Trial
 	if len(t.Events) > 0 {
 		c.serversFor = "" // events change the servers
 	}
@@ -116,7 +120,9 @@ func (c *trialRunner) release() error {
 	if c.servers == nil {
 		return nil
 	}
+	end := c.progress.phase(c.serversOf, PhaseStopServers)
 	err := c.servers.Remove()
+	end(err)
 	c.servers, c.serversFor = nil, ""
 	return err
 }

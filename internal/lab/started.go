@@ -20,6 +20,8 @@ type startedTrial struct {
 
 // start starts the callers and the infrastructure of a trial. An error ends the run.
 func (c *trialRunner) start(ctx context.Context, t trial, servers cluster.Deployment) (s *startedTrial, err error) {
+	end := c.progress.phase(t.Trial, PhaseStartCallers)
+	defer func() { end(err) }()
 	t = t.endTLS()
 	s = &startedTrial{trial: t}
 	if s.callers, err = startCallers(ctx, c.builder.cluster, t, c.builder.sidecarArgs(t), c.progress.live); err != nil {
@@ -30,11 +32,11 @@ func (c *trialRunner) start(ctx context.Context, t trial, servers cluster.Deploy
 		return nil, err
 	}
 	s.bed.versions = t.versions
+	s.loader = loader{trial: t, callers: s.callers, bed: s.bed, cluster: c.builder.cluster, remote: c.builder.remote, processors: c.processors, otherRuns: c.otherRuns, progress: c.progress}
 	if s.identities, err = c.keys.identities(t); err != nil {
 		s.close()
 		return nil, err
 	}
-	s.loader = loader{trial: t, callers: s.callers, bed: s.bed, cluster: c.builder.cluster, remote: c.builder.remote, processors: c.processors, otherRuns: c.otherRuns, progress: c.progress}
 	return s, nil
 }
 
@@ -44,7 +46,9 @@ func (s *startedTrial) prepare(ctx context.Context, measured result.Trial) (resu
 	if limited, ok := s.bed.servers.(cluster.ResourceLimits); ok {
 		measured.Limits = limited.LimitMechanism()
 	}
-	if err := s.callers.warmUp(ctx, func(n int) assignment { return assign(s.trial, s.bed, n, s.identities[n]) }); err != nil {
+	end := s.loader.progress.phase(s.trial.Trial, PhaseWarmUp)
+	err := s.callers.warmUp(ctx, func(n int) assignment { return assign(s.trial, s.bed, n, s.identities[n]) })
+	if end(err); err != nil {
 		return failedTrial(ctx, measured, err)
 	}
 	return measured, nil
@@ -57,8 +61,9 @@ func (s *startedTrial) settle(ctx context.Context, measured result.Trial) (resul
 		return measured, nil
 	}
 	s.loader.progress.doing(s.trial.Trial, "warming up until rate and latency are steady")
+	end := s.loader.progress.phase(s.trial.Trial, PhaseSettle)
 	warm, err := s.callers.warmUpUntilSteady(ctx, steadyRequest{Pace: s.trial.load, AtMost: atMost})
-	if err != nil {
+	if end(err); err != nil {
 		return failedTrial(ctx, measured, err)
 	}
 	measured.WarmUp = warm
@@ -67,8 +72,10 @@ func (s *startedTrial) settle(ctx context.Context, measured result.Trial) (resul
 
 // close ends callers and infrastructure, and returns what could not be stopped.
 func (s *startedTrial) close() (lost []string) {
-	s.callers.stop()                                     // before the proxies that carry their calls
-	if err := s.bed.infrastructure.close(); err != nil { // the measurements are valid all the same
+	end := s.loader.progress.phase(s.trial.Trial, PhaseStopCallers)
+	s.callers.stop() // before the proxies that carry their calls
+	err := s.bed.infrastructure.close()
+	if end(err); err != nil { // the measurements are valid all the same
 		lost = []string{fmt.Sprintf("could not stop everything between callers and backends: %v", err)}
 	}
 	s.callers.kill()

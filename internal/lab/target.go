@@ -50,7 +50,7 @@ func (c *trialRunner) runAtTarget(ctx context.Context, t trial) (measured result
 			if err != nil {
 				return measured, err
 			}
-			seen, err := c.loadTarget(ctx, t.target, measured, plan, o.Limit)
+			seen, err := c.loadTarget(ctx, t, measured, plan, o.Limit)
 			t.target.Forget() // the report has the calls of one probe
 			if err != nil {
 				return measured, err // without the calls of a probe that did not end
@@ -63,7 +63,7 @@ func (c *trialRunner) runAtTarget(ctx context.Context, t trial) (measured result
 	if err != nil {
 		return measured, err
 	}
-	return c.loadTarget(ctx, t.target, measured, plan, 0)
+	return c.loadTarget(ctx, t, measured, plan, 0)
 }
 
 // warmUpTarget makes calls that are not measured: a number of them, then those of the load until it is steady. The
@@ -72,15 +72,18 @@ func (c *trialRunner) warmUpTarget(ctx context.Context, t trial) (*result.WarmUp
 	first, plan := t.target.WarmUp()
 	if first.Calls > 0 {
 		c.progress.doing(t.Trial, "warming up")
-		if _, _, err := t.target.Client().Run(ctx, first, measure.StartSignal{}); err != nil {
+		end := c.progress.phase(t.Trial, PhaseWarmUp)
+		_, _, err := t.target.Client().Run(ctx, first, measure.StartSignal{})
+		if end(err); err != nil {
 			return nil, fmt.Errorf("warm-up: %w", err)
 		}
 	}
 	var steady *result.WarmUp
 	if atMost := t.target.Settings().WarmupMax; atMost > 0 && ctx.Err() == nil {
 		c.progress.doing(t.Trial, "warming up until rate and latency are steady")
+		end := c.progress.phase(t.Trial, PhaseSettle)
 		w, err := warmUpUntilSteady(ctx, t.target.Client(), plan, atMost)
-		if err != nil {
+		if end(err); err != nil {
 			return nil, err
 		}
 		steady = &w
@@ -89,8 +92,8 @@ func (c *trialRunner) warmUpTarget(ctx context.Context, t trial) (*result.WarmUp
 }
 
 // loadTarget makes one load and adds what it measured to a trial. It cancels calls in flight after a limit; 0: none.
-func (c *trialRunner) loadTarget(ctx context.Context, to *target, measured result.Trial, plan pace.Pace, limit time.Duration) (result.Trial, error) {
-	limited := ctx
+func (c *trialRunner) loadTarget(ctx context.Context, t trial, measured result.Trial, plan pace.Pace, limit time.Duration) (result.Trial, error) {
+	to, limited := t.target, ctx
 	if limit > 0 {
 		var cancel context.CancelFunc
 		limited, cancel = context.WithTimeout(ctx, limit)
@@ -100,7 +103,9 @@ func (c *trialRunner) loadTarget(ctx context.Context, to *target, measured resul
 	signal := measure.StartSignal{OnSnapshot: func(s measure.Snapshot) { live.add(0, s) }}
 	endMachine := watchMachine(c.otherRuns, func() []measure.Watched { return nil })
 	endProcessors := c.watchProcessors(to)
+	endPhase := c.progress.phase(t.Trial, PhaseLoad)
 	recorder, started, err := to.Client().Run(limited, plan, signal)
+	endPhase(err)
 	machine, warnings := endProcessors(), endMachine()
 	if err != nil {
 		return measured, err
@@ -141,13 +146,14 @@ func (c *trialRunner) watchProcessors(to *target) (end func() *result.Interferen
 
 // complete assembles the document and adds what only the load knows, and the limits of the load generator, which it
 // measures unless the load was interrupted.
-func (t *target) complete(ctx context.Context, d result.Document, measuring func()) (result.Document, error) {
+func (t *target) complete(ctx context.Context, d result.Document, measuring func() (end func(error))) (result.Document, error) {
 	var own *load.SelfTestResult
 	var err error
 	why := "because of the interrupt"
 	if !d.Partial {
-		measuring()
+		end := measuring()
 		own, err = t.selfTest(ctx, t.Probe())
+		end(err)
 		switch {
 		case ctx.Err() != nil:
 			own, err = nil, nil // the load itself is complete
