@@ -18,7 +18,7 @@ const (
 )
 
 // errNoTime is the error of a request that was not answered when the time after the run was over.
-var errNoTime = fmt.Errorf("no answer within %s after the run", closingTime)
+var errNoTime = errors.New("no answer in the seconds after the run")
 
 // Temporary is an error after which the same request may succeed later.
 type Temporary struct{ Reason error }
@@ -38,6 +38,7 @@ type Queue struct {
 	requests chan request
 	full     atomic.Int64 // requests that found no room
 	cancel   context.CancelFunc
+	closing  time.Duration // that Close may take
 	ended    chan struct{}
 	// The following belong to the goroutine until ended is closed.
 	sent, failed int
@@ -49,7 +50,7 @@ type request func(context.Context) error
 // NewQueue returns a queue, which must be closed.
 func NewQueue() *Queue {
 	ctx, cancel := context.WithCancel(context.Background())
-	q := &Queue{requests: make(chan request, mostWaiting), cancel: cancel, ended: make(chan struct{})}
+	q := &Queue{requests: make(chan request, mostWaiting), cancel: cancel, closing: closingTime, ended: make(chan struct{})}
 	go q.run(ctx)
 	return q
 }
@@ -67,7 +68,7 @@ func (q *Queue) Add(send func(context.Context) error) {
 // did.
 func (q *Queue) Close() error {
 	close(q.requests)
-	timer := time.AfterFunc(closingTime, q.cancel)
+	timer := time.AfterFunc(q.closing, q.cancel)
 	<-q.ended
 	timer.Stop()
 	q.cancel()
