@@ -78,7 +78,7 @@ generate:
 proxies: ; @go run ./cmd/rpclab doctor --install
 
 # Everything that make test installs.
-test-tools: proxies ; @test/tools.sh && test/conformance/servers/build.sh
+test-tools: proxies ; @test/tools.sh && test/conformance/servers/build.sh && test/dashboards/build.sh
 
 # The picture of a report in the README.
 screenshots: test-tools ; go run ./test/browser/pictures

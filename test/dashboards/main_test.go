@@ -1,9 +1,10 @@
 // Package dashboards tests the dashboards on a real Prometheus that scrapes real gateways and servers under
-// load.
+// load, and what a run sends to Prometheus and to the receiver of the OpenTelemetry collector.
 package dashboards
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -88,4 +89,16 @@ func free(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return at
+}
+
+// listens reports whether a program accepts connections at an address.
+func listens(at string) func() bool {
+	return func() bool {
+		connection, err := net.Dial("tcp", at)
+		if err != nil {
+			return false
+		}
+		connection.Close()
+		return true
+	}
 }

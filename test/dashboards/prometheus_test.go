@@ -26,10 +26,13 @@ const (
 )
 
 // watcher is a running Prometheus.
-type watcher struct{ prometheus.API }
+type watcher struct {
+	prometheus.API
+	at string // its address
+}
 
 // watch starts Prometheus with the configuration of deploy, but scrapes every second. It scrapes the targets
-// written to its directory, and a run.
+// written to its directory, and a run. It accepts remote write.
 func watch(t *testing.T, dir, run string) watcher {
 	t.Helper()
 	text, err := os.ReadFile("../../deploy/prometheus/prometheus.yml")
@@ -48,12 +51,12 @@ func watch(t *testing.T, dir, run string) watcher {
 	at := free(t)
 	start(t, answers("http://"+at+"/-/ready"), program(t, "prometheus"),
 		"--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "data"),
-		"--web.listen-address="+at, "--log.level=warn")
+		"--web.listen-address="+at, "--log.level=warn", "--web.enable-remote-write-receiver")
 	client, err := api.NewClient(api.Config{Address: "http://" + at, Client: &fresh})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return watcher{prometheus.NewAPI(client)}
+	return watcher{prometheus.NewAPI(client), at}
 }
 
 // sample has the labels and the latest value of a series.

@@ -62,6 +62,7 @@ func plan(program string) ([]lane, error) {
 			servers("servers in Java", "java"),
 			servers("servers in Rust", "rust"),
 			{name: "servers of others", args: []string{"test/conformance/servers/build.sh"}},
+			{name: "collector", args: []string{"test/dashboards/build.sh"}},
 			// It compiles packages as a release does, which other stages do not need.
 			{name: "release", needs: built, after: []string{"e2e alone"}, args: []string{"go", "-C", "tools/release", "test", "-count=1", "-timeout", "30m", "."}},
 			{name: "lint", needs: built, after: []string{"e2e alone"}, args: []string{"make", "--no-print-directory", "lint"}},
@@ -81,7 +82,7 @@ func plan(program string) ([]lane, error) {
 			{name: "Kubernetes", needs: []string{"build Kubernetes", "proxies"}, after: []string{"e2e alone"},
 				args: []string{"go", "run", "./test/cluster", "with", "--name", "test", "--", "test/run.sh", "./test/kube/...", "-timeout", "30m", "-parallel", "4", "-skip", "Istio|Soak"}},
 			test("cluster", "./test/cluster", []string{"build Kubernetes"}, "-timeout", "15m"),
-			test("dashboards", "./test/dashboards", []string{"proxies"}, "-timeout", "5m"),
+			test("dashboards", "./test/dashboards", []string{"proxies", "collector"}, "-timeout", "5m"),
 			test("browser", "./web/bundle ./test/browser", []string{"Debian packages"}, "-timeout", "10m"),
 			test("security", "./test/security", nil, "-timeout", "10m"),
 			test("conformance", "./test/conformance", append(whole, "servers of others"), "-timeout", "15m", "-parallel", "4"),
