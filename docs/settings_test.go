@@ -15,7 +15,7 @@ import (
 
 // TestThePageListsTheVariablesThatTheCodeReads compares the table of docs/settings.md with the code of the program.
 func TestThePageListsTheVariablesThatTheCodeReads(t *testing.T) {
-	variable, code := regexp.MustCompile(`\bRPCLAB_[A-Z_]+`), map[string]bool{}
+	variable, code := regexp.MustCompile(`\b(?:RPCLAB|OTEL)_[A-Z_]+`), map[string]bool{}
 	for _, dir := range []string{"../cmd/rpclab", "../internal", "../client"} {
 		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "/testkit/") {
@@ -36,7 +36,7 @@ func TestThePageListsTheVariablesThatTheCodeReads(t *testing.T) {
 		t.Fatal(err)
 	}
 	listed := map[string]bool{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `(RPCLAB_[A-Z_]+)` \\|").FindAllStringSubmatch(string(page), -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `((?:RPCLAB|OTEL)_[A-Z_]+)` \\|").FindAllStringSubmatch(string(page), -1) {
 		listed[row[1]] = true
 	}
 	if diff := cmp.Diff(slices.Sorted(maps.Keys(code)), slices.Sorted(maps.Keys(listed))); diff != "" {

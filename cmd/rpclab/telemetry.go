@@ -28,8 +28,8 @@ type telemetryFlags struct {
 }
 
 func (f *telemetryFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.otlp, "otlp", "", "send phases as spans and figures of trials as metrics to OpenTelemetry at `URL`: http://HOST:4318 or, for gRPC, grpc://HOST:4317 (default: "+otlp.Endpoint+")")
-	flags.StringVar(&f.remoteWrite, "remote-write", "", "send the metrics of --metrics and the figures of trials to Prometheus at `URL`, such as http://127.0.0.1:9090/api/v1/write")
+	flags.StringVar(&f.otlp, "otlp", "", "send phases and figures of trials to OpenTelemetry at `URL`: http://HOST:4318 or grpc://HOST:4317 (default: "+otlp.Endpoint+")")
+	flags.StringVar(&f.remoteWrite, "remote-write", "", "send metrics and figures of trials to Prometheus at `URL`, such as http://HOST:9090/api/v1/write")
 }
 
 // check finds out before a run whether the receivers may be used. It removes the headers from the environment, so that

@@ -21,6 +21,8 @@ type Options struct {
 	header   http.Header
 	tls      *tls.Config // nil: cleartext
 	resource map[string]string
+	// Signals that are not sent.
+	noSpans, noMetrics bool
 }
 
 // The environment variables of OpenTelemetry that rpclab reads (opentelemetry.io/docs/specs/otel/protocol/exporter).
@@ -32,6 +34,9 @@ const (
 	attributes    = "OTEL_RESOURCE_ATTRIBUTES"
 	serviceName   = "OTEL_SERVICE_NAME"
 	disabled      = "OTEL_SDK_DISABLED"
+	spansTo       = "OTEL_TRACES_EXPORTER"
+	metricsTo     = "OTEL_METRICS_EXPORTER"
+	nowhere       = "none" // of spansTo and metricsTo
 	protocolGRPC  = "grpc"
 	protocolHTTP  = "http/protobuf"
 	allowedURLs   = "http://127.0.0.1:4318 (OTLP over HTTP) or grpc://127.0.0.1:4317 (over gRPC); https and grpcs use TLS"
@@ -51,7 +56,7 @@ func Read(to string, env func(string) string) (*Options, error) {
 	if err != nil || address.Host == "" {
 		return nil, fmt.Errorf("%s: use a URL such as %s", what, allowedURLs)
 	}
-	o := &Options{url: address, resource: map[string]string{}}
+	o := &Options{url: address, noSpans: env(spansTo) == nowhere, noMetrics: env(metricsTo) == nowhere}
 	switch address.Scheme {
 	case "http", "https":
 	case "grpc", "grpcs":
@@ -68,12 +73,10 @@ func Read(to string, env func(string) string) (*Options, error) {
 	if o.header, err = telemetry.ParseHeaders(env(headers)); err != nil {
 		return nil, fmt.Errorf("%s: %w", headers, err)
 	}
-	resource, err := telemetry.ParsePairs(env(attributes))
-	if err != nil {
+	if o.resource, err = telemetry.ParsePairs(env(attributes)); err != nil {
 		return nil, fmt.Errorf("%s: %w", attributes, err)
 	}
-	o.resource = resource
-	o.resource["service.name"] = cmp.Or(env(serviceName), resource["service.name"], serviceRpclab)
+	o.resource["service.name"] = cmp.Or(env(serviceName), o.resource["service.name"], serviceRpclab)
 	if strings.HasSuffix(address.Scheme, "s") {
 		o.tls, err = trusting(env(certificate))
 	}

@@ -39,6 +39,7 @@ func TestReadFollowsFlagAndEnvironment(t *testing.T) {
 		"wrong attributes":        {"http://h", attributes + "=a", "error: " + attributes + ": write name=value"},
 		"no certificate":          {"https://h", certificate + "=" + noCertificate, "error: " + certificate + ": the file has no certificate"},
 		"a missing certificate":   {"https://h", certificate + "=/none", "error: " + certificate + ": open /none"},
+		"no metrics":              {"http://h", metricsTo + "=none\n" + spansTo + "=otlp", "http cleartext http://h rpclab"},
 		"a hidden password":       {"http://me:secret@h", "", "http cleartext http://me:xxxxx@h rpclab"},
 	} {
 		env := map[string]string{}
@@ -53,6 +54,9 @@ func TestReadFollowsFlagAndEnvironment(t *testing.T) {
 			text = "error: " + err.Error()
 		case got != nil:
 			text = map[bool]string{true: "grpc ", false: "http "}[got.grpc] + map[bool]string{true: "cleartext ", false: "TLS "}[got.tls == nil] + got.String() + " " + got.resource["service.name"]
+		}
+		if got != nil && (got.noSpans != (env[spansTo] == nowhere) || got.noMetrics != (env[metricsTo] == nowhere)) {
+			t.Errorf("%s: spans are off: %v, metrics: %v", name, got.noSpans, got.noMetrics)
 		}
 		if isError := strings.HasPrefix(c.want, "error: "); isError && !strings.HasPrefix(text, c.want) || !isError && text != c.want {
 			t.Errorf("%s: %q, want %q", name, text, c.want)

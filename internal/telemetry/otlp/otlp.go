@@ -30,6 +30,7 @@ const mostSpans = 1000
 
 // exporter sends a run.
 type exporter struct {
+	options  Options
 	sender   sender
 	queue    *telemetry.Queue
 	resource *resource.Resource
@@ -46,7 +47,7 @@ func New(run telemetry.Run, o Options) (telemetry.Exporter, error) {
 		return nil, err
 	}
 	return &exporter{
-		sender: sender, queue: telemetry.NewQueue(), resource: resourceOf(run, o),
+		options: o, sender: sender, queue: telemetry.NewQueue(), resource: resourceOf(run, o),
 		scope: &common.InstrumentationScope{Name: "rpclab", Version: run.Version},
 		start: time.Now(), spans: newSpans(run.Plan, run.ID), phases: telemetry.PhaseTimes{},
 	}, nil
@@ -103,7 +104,11 @@ func (e *exporter) End(d result.Document, failed error) error {
 
 // sendSpans sends the spans that have ended since it was last called.
 func (e *exporter) sendSpans() {
-	for some := range slices.Chunk(e.spans.take(), mostSpans) {
+	ended := e.spans.take()
+	if e.options.noSpans {
+		return
+	}
+	for some := range slices.Chunk(ended, mostSpans) {
 		request := &traceapi.ExportTraceServiceRequest{ResourceSpans: []*trace.ResourceSpans{{
 			Resource: e.resource, ScopeSpans: []*trace.ScopeSpans{{Scope: e.scope, Spans: some}},
 		}}}
@@ -111,14 +116,14 @@ func (e *exporter) sendSpans() {
 			var response traceapi.ExportTraceServiceResponse
 			err := e.sender.send(ctx, spansSignal, request, &response)
 			part := response.GetPartialSuccess()
-			return cmp.Or(err, rejected("spans", part.GetRejectedSpans(), part.GetErrorMessage()))
+			return outcome(spansSignal, err, part.GetRejectedSpans(), part.GetErrorMessage())
 		})
 	}
 }
 
 // sendMetrics sends figures.
 func (e *exporter) sendMetrics(figures []telemetry.Figure, at time.Time) {
-	if len(figures) == 0 {
+	if len(figures) == 0 || e.options.noMetrics {
 		return
 	}
 	request := &metricsapi.ExportMetricsServiceRequest{ResourceMetrics: []*metrics.ResourceMetrics{{
@@ -128,14 +133,17 @@ func (e *exporter) sendMetrics(figures []telemetry.Figure, at time.Time) {
 		var response metricsapi.ExportMetricsServiceResponse
 		err := e.sender.send(ctx, metricsSignal, request, &response)
 		part := response.GetPartialSuccess()
-		return cmp.Or(err, rejected("data points", part.GetRejectedDataPoints(), part.GetErrorMessage()))
+		return outcome(metricsSignal, err, part.GetRejectedDataPoints(), part.GetErrorMessage())
 	})
 }
 
-// rejected is the error of a request that was accepted in part.
-func rejected(what string, n int64, why string) error {
-	if n == 0 {
-		return nil
+// outcome returns the error of a request, which may have been accepted in part.
+func outcome(s signal, failed error, rejected int64, why string) error {
+	switch {
+	case failed != nil:
+		return fmt.Errorf("%s: %w", s.name, failed)
+	case rejected > 0:
+		return fmt.Errorf("%s: the receiver rejected %d: %s", s.name, rejected, why)
 	}
-	return fmt.Errorf("the receiver rejected %d %s: %s", n, what, why)
+	return nil
 }

@@ -17,12 +17,12 @@ import (
 	"rpclab/internal/telemetry"
 )
 
-// signal is a kind of telemetry: its path over HTTP and its method over gRPC.
-type signal struct{ path, method string }
+// signal is a kind of telemetry: its name, its path over HTTP and its method over gRPC.
+type signal struct{ name, path, method string }
 
 var (
-	spansSignal   = signal{"/v1/traces", "/opentelemetry.proto.collector.trace.v1.TraceService/Export"}
-	metricsSignal = signal{"/v1/metrics", "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export"}
+	spansSignal   = signal{"spans", "/v1/traces", "/opentelemetry.proto.collector.trace.v1.TraceService/Export"}
+	metricsSignal = signal{"metrics", "/v1/metrics", "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export"}
 )
 
 // sender sends requests to a receiver.
