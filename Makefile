@@ -1,5 +1,5 @@
 # make check is the fast part, for while you work; make test is everything.
-.PHONY: run release check left lint test soak statistics tools test-tools proxies screenshots bench bench-peers bench-aa bench-neighbour findings generate cluster-up cluster-down cluster-test cluster-soak mesh-test
+.PHONY: run release site check left lint test soak statistics tools test-tools proxies screenshots bench bench-peers bench-aa bench-neighbour findings generate cluster-up cluster-down cluster-test cluster-soak mesh-test
 
 CACHE = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/rpclab
 
@@ -16,6 +16,9 @@ run: ; go run ./cmd/rpclab run channels --quick
 
 # Archives, packages, images, checksums and a bill of materials, in dist.
 release: ; go -C tools/release run .
+
+# The documentation site, in dist/site. It needs Python 3.11 with pip.
+site: ; go run ./tools/site
 
 # go test repeats the tests that run the program only when its checksum changes, which they read from
 # the environment. Without the commit in it, the program changes with its code only.

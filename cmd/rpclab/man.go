@@ -12,7 +12,7 @@ import (
 
 // manCommand writes the man pages, for packages of rpclab.
 func manCommand() *cobra.Command {
-	var date string
+	var date, format string
 	command := &cobra.Command{
 		Use:     "man DIRECTORY",
 		Short:   "Write a man page for each command",
@@ -20,6 +20,9 @@ func manCommand() *cobra.Command {
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usageError{errors.New("rpclab man needs the directory for the man pages\nSee 'rpclab man --help'")}
+			}
+			if format != "man" && format != "markdown" {
+				return usageError{fmt.Errorf("--format %s: choose man or markdown", format)}
 			}
 			return nil
 		},
@@ -38,9 +41,13 @@ func manCommand() *cobra.Command {
 				return fmt.Errorf("cannot write man pages: %w", err)
 			}
 			c.Root().DisableAutoGenTag = true
+			if format == "markdown" {
+				return doc.GenMarkdownTree(c.Root(), args[0])
+			}
 			return doc.GenManTree(c.Root(), header, args[0])
 		},
 	}
+	command.Flags().StringVar(&format, "format", "man", "`format` of the pages: man or markdown")
 	command.Flags().StringVar(&date, "date", "", "the `date` of the pages: 2026-11-23 (default: today)")
 	return command
 }
