@@ -4,24 +4,24 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
+
+	"rpclab/internal/testkit/pages"
 )
 
 // TestAnotherModuleUsesThePackage executes the commands of docs/your-client.md in a module of its own, and builds the
 // example there.
 func TestAnotherModuleUsesThePackage(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../docs/your-client.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	house, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	commands := regexp.MustCompile(`(?m)^    (go mod .*)$`).FindAllStringSubmatch(string(page), -1)
+	var commands []string
+	for _, b := range pages.TestedBy(t, "../docs/your-client.md") {
+		commands = append(commands, b.Lines()...)
+	}
 	if len(commands) != 2 {
 		t.Fatalf("the page has the commands %q, want 2", commands)
 	}
@@ -46,10 +46,10 @@ func TestAnotherModuleUsesThePackage(t *testing.T) {
 	}
 	run("go mod init example.org/shop")
 	for _, command := range commands {
-		if command[1] == "go mod tidy" { // needs the network, for tests of other modules
+		if command == "go mod tidy" { // needs the network, for tests of other modules
 			continue
 		}
-		run(strings.Replace(command[1], "../rpclab", house, 1))
+		run(strings.Replace(command, "../rpclab", house, 1))
 	}
 	run("go build -mod=mod -o client .")
 	c := exec.Command(filepath.Join(dir, "client"))

@@ -4,31 +4,30 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
 	"rpclab/internal/result"
 	"rpclab/internal/result/resulttest"
 	"rpclab/internal/testkit"
+	"rpclab/internal/testkit/pages"
 )
 
 // TestTheCommandsOfYourClient runs the commands of docs/your-client.md: rpclab's caller, a client in Go with retries of
 // its own, and one in Python.
 func TestTheCommandsOfYourClient(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/your-client.md")
-	if err != nil {
-		t.Fatal(err)
+	var commands []string
+	for _, b := range pages.TestedBy(t, "../../docs/your-client.md") {
+		commands = append(commands, b.Lines()...)
 	}
-	commands := regexp.MustCompile(`(?m)^    ((?:go build|rpclab) .*)$`).FindAllStringSubmatch(string(page), -1)
 	if len(commands) != 2 {
 		t.Fatalf("the page has the commands %q, want 2", commands)
 	}
 	file := filepath.Join(t.TempDir(), "result.json")
 	t.Cleanup(func() { _ = os.Remove("../../examples/go-client/go-client") })
 	for _, command := range commands {
-		args := strings.Fields(command[1])
+		args := strings.Fields(command)
 		if args[0] == "rpclab" {
 			args[0] = testkit.Rpclab(t)
 			args = append(args, "--no-store", "--no-wait", "--json", file)
@@ -37,7 +36,7 @@ func TestTheCommandsOfYourClient(t *testing.T) {
 		c.Dir = "../.."
 		c.Env = append(os.Environ(), "PYTHONPATH="+otherServer(t, "python-service"), "PYTHONDONTWRITEBYTECODE=1")
 		if said, err := c.CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", command[1], err, said)
+			t.Fatalf("%s: %v\n%s", command, err, said)
 		}
 	}
 	d := readResult(t, file)

@@ -3,11 +3,11 @@ package e2e
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
 	"rpclab/internal/testkit"
+	"rpclab/internal/testkit/pages"
 )
 
 // fewArms are the arms of those commands of the guide that take long with all of them.
@@ -51,9 +51,8 @@ func TestTheGuideToYourService(t *testing.T) {
 		}
 		commands++
 	}
-	for _, block := range regexp.MustCompile(`(?m)(?:^    .*\n)+`).FindAllString(string(text), -1) {
-		block = strings.NewReplacer("127.0.0.1:50051", address, "shop.Orders/Get", sayHello).Replace(block)
-		block = regexp.MustCompile(`(?m)^    `).ReplaceAllString(block, "")
+	for _, b := range pages.Blocks(string(text)) {
+		block := strings.NewReplacer("127.0.0.1:50051", address, "shop.Orders/Get", sayHello).Replace(b.Text)
 		switch first, _, _ := strings.Cut(block, " "); {
 		case first == "rpclab":
 			for line := range strings.Lines(block) {

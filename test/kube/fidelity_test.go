@@ -123,6 +123,7 @@ run of each, on a machine that also ran the whole cluster.
 Made on %s with %d CPUs (%s), Linux %s, %s. This command runs
 test/kube/testdata/routes.yaml on one machine and on a Kubernetes cluster that test/cluster starts there:
 
+<!-- not run: it writes this page; the same test without -update compares it -->
     go run ./test/cluster with -- go test ./test/kube -run Fidelity -update
 
 `, time.Now().UTC().Format(time.DateOnly), local.Machine.CPUs, local.Machine.Model, linux, local.Machine.Go)

@@ -1,0 +1,151 @@
+package docs_test
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"rpclab/internal/testkit"
+	"rpclab/internal/testkit/pages"
+)
+
+// readers are the pages that readers of the site see first, besides those of docs.
+var readers = []string{"../README.md", "../CONTRIBUTING.md", "../SECURITY.md", "../deploy/README.md", "../servers/CONTRACT.md"}
+
+// commandBlocks calls see with every block of commands.
+func commandBlocks(t *testing.T, see func(page, text string, b pages.Block)) {
+	t.Helper()
+	all := slices.Clone(readers)
+	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
+		if filepath.Ext(path) == ".md" {
+			all = append(all, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, page := range all {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range pages.Blocks(string(text)) {
+			if b.Commands() {
+				found++
+				see(page, string(text), b)
+			}
+		}
+	}
+	if found < 40 {
+		t.Errorf("only %d blocks of commands were found", found)
+	}
+}
+
+var (
+	testedBy = regexp.MustCompile(`^tested by (Test\w+)$`)
+	notRun   = regexp.MustCompile(`^not run: .{10}`)
+	wholly   = regexp.MustCompile(`(?m)^<!-- (Test\w+) executes every command of this page, except those on Kubernetes. -->$`)
+	runs     = regexp.MustCompile(`^(?:go run \./cmd/)?rpclab run `)
+)
+
+// planned reports whether TestRunsOfThePagesCanBePlanned plans all commands of a block.
+func planned(b pages.Block) bool {
+	return !slices.ContainsFunc(b.Lines(), func(line string) bool { return !runs.MatchString(line) })
+}
+
+// TestCommandsAreTestedOrThePageSaysWhyNot: a comment above each block of commands names the test that executes it, or says
+// why none does. A block of runs needs no comment, because all runs are planned.
+func TestCommandsAreTestedOrThePageSaysWhyNot(t *testing.T) {
+	sources := map[string]string{} // of tests, by name
+	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, found := range function.FindAllStringSubmatch(string(text), -1) {
+			sources[found[1]] = string(text)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	commandBlocks(t, func(page, text string, b pages.Block) {
+		name := strings.TrimPrefix(page, "../")
+		if name == page {
+			name = "docs/" + page
+		}
+		test := ""
+		if all := wholly.FindStringSubmatch(text); all != nil {
+			test = all[1]
+		}
+		if one := testedBy.FindStringSubmatch(b.Note); one != nil {
+			test = one[1]
+		}
+		switch {
+		case test == "" && !notRun.MatchString(b.Note) && !planned(b):
+			t.Errorf("%s:%d: no test executes these commands. Above them, write <!-- tested by TestName --> or <!-- not run: the reason -->", name, b.Line)
+		case test != "" && !strings.Contains(sources[test], name):
+			t.Errorf("%s:%d: no file with the test %s names this page", name, b.Line, test)
+		}
+	})
+}
+
+// TestRunsOfThePagesCanBePlanned executes every `rpclab run` of a page with --plan, which reads all flags, files and settings
+// and starts nothing.
+func TestRunsOfThePagesCanBePlanned(t *testing.T) {
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"docs", "examples", "test"} {
+		if err := os.Symlink(filepath.Join(root, name), filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	service := "service: shop\nserver: {command: [./shop, \"{{.Address}}\"]}\ncalls:\n  get: {method: shop.Orders/Get}\n  greetings: {method: shop.Orders/Watch}\n"
+	inPods := strings.Replace(service, `command: [./shop, "{{.Address}}"]`, "image: registry.example.org/shop:1", 1)
+	for name, text := range map[string]string{"greeter.yaml": service, "orders.yaml": service, "pods/orders.yaml": inPods} {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen := map[string]bool{}
+	commandBlocks(t, func(page, _ string, b pages.Block) {
+		for _, line := range b.Lines() {
+			line = strings.TrimPrefix(line, "go run ./cmd/")
+			if !runs.MatchString(line) || seen[line] {
+				continue
+			}
+			seen[line] = true
+			t.Run(strings.Join(strings.Fields(line), " "), func(t *testing.T) {
+				t.Parallel()
+				command := line
+				if strings.Contains(line, "--on kubernetes") {
+					command = strings.Replace(line, "orders.yaml", "pods/orders.yaml", 1)
+				}
+				command = regexp.MustCompile(`--(json|md) \S+`).ReplaceAllString(command, "") // there is no report
+				c := exec.CommandContext(t.Context(), "sh", "-c", command+" --plan")
+				c.Dir = dir
+				c.Env = append(os.Environ(), "PATH="+filepath.Dir(testkit.Rpclab(t))+":"+os.Getenv("PATH"), "RPCLAB_DATA_DIR="+t.TempDir(), "RPCLAB_CONFIG=/dev/null")
+				if said, err := c.CombinedOutput(); err != nil {
+					t.Errorf("%s:%d: %v\n%s", page, b.Line, err, said)
+				}
+			})
+		}
+	})
+	if len(seen) < 25 {
+		t.Errorf("only %d runs were planned", len(seen))
+	}
+}
