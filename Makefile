@@ -9,7 +9,7 @@ export CGO_ENABLED = 0
 
 # What make check leaves to make test, besides the race detector: packages whose tests need more than Go
 # and the proxies. The other packages are PLAIN.
-LEFT = test/e2e test/conformance test/dashboards test/cluster test/kube test/security test/browser
+LEFT = test/e2e test/conformance test/dashboards test/cluster test/kube test/security test/browser tools/site
 PLAIN = $(shell go list ./... | grep -v $(LEFT:%=-e /%))
 
 run: ; go run ./cmd/rpclab run channels --quick

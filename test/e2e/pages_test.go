@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -76,10 +75,10 @@ func TestCommandsOfThePages(t *testing.T) {
 			}
 			for _, b := range tested {
 				script := shortened.Replace(b.Text)
-				script = strings.NewReplacer("127.0.0.1:50051", address, "20261120-184512-x7k2", id).Replace(script)
+				script = strings.NewReplacer("127.0.0.1:50051", address, "20261120-184512-x7k2", id, "../rpclab/deploy", filepath.Join(root, "deploy")).Replace(script)
 				c := exec.CommandContext(t.Context(), "bash", "-eo", "pipefail", "-c", script)
 				c.Dir = dir
-				c.Env = append(os.Environ(), "RPCLAB_DATA_DIR="+data, fmt.Sprintf("PATH=%s:%s:%s", filepath.Dir(testkit.Rpclab(t)), filepath.Join(root, "deploy/ci"), os.Getenv("PATH")))
+				c.Env = append(os.Environ(), "RPCLAB_DATA_DIR="+data, "PATH="+filepath.Dir(testkit.Rpclab(t))+":"+os.Getenv("PATH"))
 				c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 				output, err := os.Create(filepath.Join(t.TempDir(), "output")) // a pipe would stay open until a server in the background ends
 				if err != nil {

@@ -71,6 +71,7 @@ var oneWay = []string{
 	"internal/workload",
 	"test/cluster",
 	"test/stages",
+	"tools/site",
 }
 
 func TestFilesHaveNoCycles(t *testing.T) {

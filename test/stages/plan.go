@@ -28,9 +28,8 @@ type lane struct {
 	stages []stage
 }
 
-// apart are the packages below test and web whose tests need more than Go and the proxies. Each
-// has a stage of its own.
-var apart = []string{"test/e2e", "test/conformance", "test/dashboards", "test/browser", "test/security", "test/kube", "test/cluster", "web/bundle"}
+// apart are the packages whose tests need more than Go and the proxies. Each has a stage of its own.
+var apart = []string{"tools/site", "test/e2e", "test/conformance", "test/dashboards", "test/browser", "test/security", "test/kube", "test/cluster", "web/bundle"}
 
 // plan lists the stages. The first lane installs and builds. The second builds Kubernetes, which is needed
 // late. The third and the fourth have the tests. Those of whole commands that compare times run alone and first;
@@ -84,6 +83,7 @@ func plan(program string) ([]lane, error) {
 			test("cluster", "./test/cluster", []string{"build Kubernetes"}, "-timeout", "15m"),
 			test("dashboards", "./test/dashboards", []string{"proxies", "collector"}, "-timeout", "5m"),
 			test("browser", "./web/bundle ./test/browser", []string{"Debian packages"}, "-timeout", "10m"),
+			test("site", "./tools/site", []string{"Debian packages"}, "-timeout", "10m"),
 			test("security", "./test/security", nil, "-timeout", "10m"),
 			test("conformance", "./test/conformance", append(whole, "servers of others"), "-timeout", "15m", "-parallel", "4"),
 		}},

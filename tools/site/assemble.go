@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -25,23 +26,13 @@ var renamed = map[string]string{
 
 // assemble writes all pages of the site below to, and returns their order.
 func assemble(ctx context.Context, root, program, to string) ([]section, error) {
-	b := &book{root: root, to: to, places: map[string]string{}}
-	var docs []string
-	err := filepath.WalkDir(filepath.Join(root, "docs"), func(file string, _ os.DirEntry, err error) error {
-		if err == nil && strings.HasSuffix(file, ".md") {
-			name, _ := filepath.Rel(root, file) // it is below root
-			docs = append(docs, filepath.ToSlash(name))
-		}
-		return err
-	})
+	docs, err := written(root)
 	if err != nil {
 		return nil, err
 	}
-	for file, place := range renamed {
+	b := &book{root: root, to: to, places: map[string]string{}}
+	for file, place := range docs {
 		b.place(file, place)
-	}
-	for _, file := range docs {
-		b.place(file, strings.Replace(strings.TrimPrefix(file, "docs/"), "README.md", "index.md", 1))
 	}
 	b.places["api/result.schema.json"], b.places["api/comparison.schema.json"] = "reference/result.md", "reference/comparison.md"
 	if err := b.copyPages(ctx); err != nil {
@@ -58,21 +49,34 @@ func assemble(ctx context.Context, root, program, to string) ([]section, error) 
 	if err := writeReference(root, to); err != nil {
 		return nil, err
 	}
-	return order(docs, experiments, commands), nil
+	return order(slices.Sorted(maps.Values(docs)), experiments, commands), nil
+}
+
+// written are the pages of the repository in the navigation, with their places in the site.
+func written(root string) (map[string]string, error) {
+	all := maps.Clone(renamed)
+	err := filepath.WalkDir(filepath.Join(root, "docs"), func(file string, _ os.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(file, ".md") {
+			name, _ := filepath.Rel(root, file) // it is below root
+			name = filepath.ToSlash(name)
+			all[name] = strings.Replace(strings.TrimPrefix(name, "docs/"), "README.md", "index.md", 1)
+		}
+		return err
+	})
+	return all, err
 }
 
 // order is the navigation. A page of docs that no section names is a guide.
-func order(docs, experiments, commands []string) []section {
+func order(written, experiments, commands []string) []section {
 	guides := []string{"your-service.md", "your-client.md", "ci.md", "kubernetes.md", "dashboards.md", "settings.md"}
 	project := []string{"architecture.md", "studies.md", "stability.md", "contributing.md", "security.md", "conduct.md", "changelog.md"}
 	reference := []string{"reference/experiment.md", "reference/service.md", "reference/result.md", "reference/comparison.md", "reference/metrics.md", "servers.md", "glossary.md"}
-	var below = map[string][]string{} // pages in directories of docs, whose README comes first
-	for _, file := range docs {
-		place := strings.Replace(strings.TrimPrefix(file, "docs/"), "README.md", "index.md", 1)
+	below := map[string][]string{} // pages in directories of docs, whose README comes first
+	for _, place := range written {
 		dir := path.Dir(place)
 		if dir != "." {
 			below[dir] = append(below[dir], place)
-		} else if place != "method.md" && !slices.Contains(slices.Concat(guides, project, reference), place) {
+		} else if place != "index.md" && place != "method.md" && !slices.Contains(slices.Concat(guides, project, reference), place) {
 			guides = append(guides, place)
 		}
 	}

@@ -60,7 +60,7 @@ func (b *book) text(ctx context.Context, file string) ([]byte, error) {
 	place := b.places[file]
 	switch {
 	case strings.HasSuffix(file, ".md"):
-		text = b.relink(file, text)
+		text = strict(b.relink(file, text))
 		if strings.HasPrefix(place, "source/") || strings.HasPrefix(place, "findings/data/") {
 			text = append([]byte(unsearched), text...)
 		}
@@ -118,12 +118,26 @@ func (b *book) of(file string) string {
 }
 
 var (
-	fence = regexp.MustCompile("^ *(````?)")
+	fence = regexp.MustCompile("^ *(````*)")
 	link  = regexp.MustCompile("`[^`\n]*`|" + `\]\(([^()\s]+)\)|(?:src|srcset|href)="([^"]+)"`)
 )
 
 // relink replaces the relative links of a page of the repository with those of the site.
 func (b *book) relink(file string, text []byte) []byte {
+	return prose(text, func(line string) string {
+		return link.ReplaceAllStringFunc(line, func(found string) string {
+			groups := link.FindStringSubmatch(found)
+			target := groups[1] + groups[2]
+			if target == "" { // code
+				return found
+			}
+			return strings.Replace(found, target, b.target(file, target), 1)
+		})
+	})
+}
+
+// prose changes the lines of a page that are not between fences.
+func prose(text []byte, change func(line string) string) []byte {
 	var out strings.Builder
 	end := "" // of the code block
 	for line := range strings.Lines(string(text)) {
@@ -135,18 +149,36 @@ func (b *book) relink(file string, text []byte) []byte {
 		case mark != nil:
 			end = mark[1]
 		default:
-			line = link.ReplaceAllStringFunc(line, func(found string) string {
-				groups := link.FindStringSubmatch(found)
-				target := groups[1] + groups[2]
-				if target == "" {
-					return found
-				}
-				return strings.Replace(found, target, b.target(file, target), 1)
-			})
+			line = change(line)
 		}
 		out.WriteString(line)
 	}
 	return []byte(out.String())
+}
+
+var item = regexp.MustCompile(`^( *)(?:[-*]|\d+\.) `)
+
+// strict writes lists as MkDocs reads them: after an empty line, and a list within a list indented by four. Code hosts read
+// them without that.
+func strict(text []byte) []byte {
+	before, inList := "", false
+	return prose(text, func(line string) string {
+		found := item.FindStringSubmatch(line)
+		blank := strings.TrimSpace(line) == ""
+		switch {
+		case found != nil && !inList && len(found[1]) == 0:
+			inList = true
+			if strings.TrimSpace(before) != "" {
+				line = "\n" + line
+			}
+		case found != nil && inList && len(found[1]) > 0 && len(found[1]) < 4:
+			line = "    " + strings.TrimLeft(line, " ")
+		case found == nil && !blank && strings.TrimSpace(before) == "" && !strings.HasPrefix(line, " "):
+			inList = false
+		}
+		before = line
+		return line
+	})
 }
 
 // target is a link of a page, in the site.

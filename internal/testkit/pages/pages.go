@@ -19,6 +19,7 @@ type Block struct {
 var (
 	opening = regexp.MustCompile("^(````*)(\\S*)")
 	comment = regexp.MustCompile(`^<!-- (.*) -->$`)
+	before  = regexp.MustCompile(`^(#+ .*|<!-- .* -->)?$`) // of an indented block
 )
 
 // Blocks returns the code blocks of a page in their order. Blocks in lists are not found.
@@ -26,7 +27,7 @@ func Blocks(page string) (all []Block) {
 	lines := strings.Split(page, "\n")
 	for i := 0; i < len(lines); i++ {
 		fence, b := opening.FindStringSubmatch(lines[i]), Block{Line: i + 1}
-		indented := strings.HasPrefix(lines[i], "    ") && (i == 0 || lines[i-1] == "" || comment.MatchString(lines[i-1]))
+		indented := strings.HasPrefix(lines[i], "    ") && (i == 0 || before.MatchString(lines[i-1]))
 		if fence == nil && !indented {
 			continue
 		}
