@@ -151,10 +151,8 @@ func resolveTrial(planned experiment.Trial, services []experiment.Service, dir s
 			return t, fmt.Errorf("service %s: %w", s.Name, err)
 		}
 		t.job.Flow = c.Workload.Flow != nil
-		for _, call := range t.job.Calls {
-			if err := t.route.CheckAuthority(call); err != nil {
-				return t, fmt.Errorf("service %s: %w", s.Name, err)
-			}
+		if err := t.route.CheckAuthority(t.job.Calls[0]); err != nil { // all calls of a service have the same
+			return t, fmt.Errorf("service %s: %w", s.Name, err)
 		}
 		if tls := t.endTLS().proxyTLS; tls != nil {
 			if err := t.route.CheckTLS(*tls); err != nil {

@@ -57,6 +57,7 @@ The calls of one caller to three backends, in test/kube/testdata/languages.yaml.
 its servers, whose caller is in Go, or of its caller, whose servers are in Go. The gateway is in Python and calls servers
 in Python.
 
+<!-- not run: it writes this page, and the same test without -update compares it -->
     go run ./test/cluster with -- go test ./test/kube -run EveryLanguage -update
 
 | arm | on one machine | on Kubernetes |

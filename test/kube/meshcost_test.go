@@ -121,6 +121,7 @@ With fewer than 4, small differences may be chance. The whole cluster shares the
 only. Istio is a snapshot of 1.31 with [upstream's Envoy](../../test/cluster/istio/README.md). This command measures
 them again:
 
+<!-- not run: it writes this page, and takes minutes -->
     go run ./test/cluster with -- go test ./test/kube -run IstioCosts -update
 
 `, time.Now().UTC().Format(time.DateOnly), d.Machine.CPUs, d.Machine.Model, linux, d.Machine.Kubernetes, len(d.Arms[0].Trials))
