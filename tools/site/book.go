@@ -208,3 +208,6 @@ func write(to, place string, text []byte) error {
 	}
 	return os.WriteFile(file, append(bytes.TrimSpace(text), '\n'), 0o644)
 }
+
+// cell replaces what would end a cell of a table, or begin a tag.
+var cell = strings.NewReplacer("|", `\|`, "<", "&lt;", "\n", " ")

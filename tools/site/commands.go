@@ -10,8 +10,13 @@ import (
 	"strings"
 )
 
-// headings are those that cobra writes, one level too deep for a page of its own.
-var headings = regexp.MustCompile(`(?m)^#(#+ )`)
+var (
+	// deep are the headings that cobra writes, one level too deep for a page of its own.
+	deep = regexp.MustCompile(`(?m)^#(#+ )`)
+	// options are those of a command, in one code block.
+	options = regexp.MustCompile("(?m)^(## Options.*\n\n)```\n((?:.*\n)+?)```\n")
+	option  = regexp.MustCompile(`(?m)^ *(?:(-\w), )?(--[a-z0-9-]+)(?: (.+?))?(?: {2,}(.*))?$`)
+)
 
 // writeCommands writes a page for each command of the program. It returns their paths.
 func writeCommands(ctx context.Context, program, to string) ([]string, error) {
@@ -34,11 +39,29 @@ func writeCommands(ctx context.Context, program, to string) ([]string, error) {
 			return nil, err
 		}
 		place := "reference/commands/" + strings.ReplaceAll(filepath.Base(page), "rpclab.md", "index.md")
-		text = []byte(strings.ReplaceAll(headings.ReplaceAllString(string(text), "$1"), "(rpclab.md)", "(index.md)"))
-		if err := write(to, place, text); err != nil {
+		if err := write(to, place, []byte(commandPage(string(text)))); err != nil {
 			return nil, err
 		}
 		places = append(places, place)
 	}
 	return places, nil
+}
+
+// commandPage is a page of cobra, with a table of options, because their lines are longer than a page is wide.
+func commandPage(text string) string {
+	text = strings.NewReplacer("(rpclab.md)", "(index.md)", "### SEE ALSO", "### See also").Replace(text)
+	text = deep.ReplaceAllString(text, "$1")
+	return options.ReplaceAllStringFunc(text, func(found string) string {
+		parts := options.FindStringSubmatch(found)
+		table := strings.Builder{}
+		table.WriteString(parts[1] + "| option | meaning |\n|---|---|\n")
+		for _, o := range option.FindAllStringSubmatch(parts[2], -1) {
+			name := "`" + strings.TrimSpace(o[2]+" "+o[3]) + "`"
+			if o[1] != "" {
+				name = "`" + o[1] + "`, " + name
+			}
+			fmt.Fprintf(&table, "| %s | %s |\n", name, cell.Replace(o[4]))
+		}
+		return table.String()
+	})
 }

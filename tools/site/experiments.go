@@ -33,7 +33,7 @@ func writeExperiments(root, to string) ([]string, error) {
 		places = append(places, place)
 		fmt.Fprintf(&list, "| [%s](%s.md) | %s | %s | %s |\n", name, name, e.full.Question, e.quick.least(), e.full.least())
 	}
-	list.WriteString("\nA dash: the experiment makes a number of calls, and how long they take depends on the machine. `rpclab run NAME --plan`\n" +
+	list.WriteString("\nNot fixed: the experiment makes a number of calls, and how long they take depends on the machine. `rpclab run NAME --plan`\n" +
 		"says how long earlier runs took on your machine. [The format](../reference/experiment.md) describes experiments of your own.\n")
 	return places, write(to, places[0], []byte(list.String()))
 }
@@ -171,13 +171,13 @@ func (s scaled) loads() string {
 func (s scaled) least() string {
 	switch least := s.LoadTime(s.rounds()); {
 	case least == 0:
-		return "–"
+		return "not fixed"
 	case least < 2*time.Minute:
-		return fmt.Sprintf("%.0f s", least.Seconds())
+		return fmt.Sprintf("%.0f\u00a0s", least.Seconds())
 	case least < 2*time.Hour:
-		return fmt.Sprintf("%.0f min", least.Minutes())
+		return fmt.Sprintf("%.0f\u00a0min", least.Minutes())
 	default:
-		return fmt.Sprintf("%.0f h", least.Hours())
+		return fmt.Sprintf("%.0f\u00a0h", least.Hours())
 	}
 }
 

@@ -79,7 +79,7 @@ func TestGeneratedPagesAreComplete(t *testing.T) {
 		"reference/result.html":                      {"how long a run must be to detect smaller differences", "latency_ms", "time_limit_ms", "The document", "faultproxy"},
 		"reference/comparison.html":                  {"rpclab.comparison/v1", "gateresult"},
 		"reference/metrics.html":                     {"rpclab_calls_total", "arm, cell, code", "Finished calls by code."},
-		"reference/commands/rpclab_runs_export.html": {"--output"},
+		"reference/commands/rpclab_runs_export.html": {"--output file"},
 		"reference/commands/index.html":              {"rpclab compare", "rpclab doctor"},
 		"experiments/index.html":                     nil,
 		"source/examples/ci/gitlab-ci.yml.html":      {"merge_request"},

@@ -83,8 +83,7 @@ func row(b *strings.Builder, path, values, meaning string, fallback any, require
 	if required {
 		values += "; required"
 	}
-	escaped := strings.NewReplacer("|", `\|`, "<", "&lt;", "\n", " ")
-	fmt.Fprintf(b, "| `%s` | %s | %s |\n", path, escaped.Replace(values), escaped.Replace(strings.TrimSpace(meaning)))
+	fmt.Fprintf(b, "| `%s` | %s | %s |\n", path, cell.Replace(values), cell.Replace(strings.TrimSpace(meaning)))
 }
 
 // ofArms are fields whose values are settings of arms, which have sections of their own.
