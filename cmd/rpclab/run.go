@@ -326,6 +326,9 @@ func (f runFlags) runAndShow(c *cobra.Command, plan lab.Plan, commandLine string
 		return document, err
 	}
 	defer func() { shown.close(document, err) }()
+	if f.on == "local" && plan.DropsPackets() {
+		f.telemetry = f.telemetry.unreachable(c.ErrOrStderr())
+	}
 	sent, err := f.telemetry.open(c.ErrOrStderr(), plan, id, shown.meters)
 	if err != nil {
 		return document, err

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"rpclab/internal/lab"
+	"rpclab/internal/process"
 	"rpclab/internal/result"
 	"rpclab/internal/telemetry"
 	"rpclab/internal/telemetry/otlp"
@@ -49,6 +50,14 @@ func (f *telemetryFlags) check() (err error) {
 		return fmt.Errorf("%s: %w", remoteWriteHeaders, err)
 	}
 	return os.Unsetenv(remoteWriteHeaders)
+}
+
+// unreachable returns the flags without receivers, for a run in a network of its own.
+func (f telemetryFlags) unreachable(out io.Writer) telemetryFlags {
+	if (f.toCollector != nil || f.remoteWrite != "") && process.NetworkIsolated() { // this program starts again in the network
+		fmt.Fprintln(out, "rpclab: warning: nothing is sent to OpenTelemetry and Prometheus: the run has a network of its own, because it drops packets (event cut, how: blackhole)")
+	}
+	return telemetryFlags{}
 }
 
 // receivers are the receivers of a run in progress.

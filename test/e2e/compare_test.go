@@ -238,7 +238,7 @@ func TestThePipelineScriptInTheDocsWorks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	script := regexp.MustCompile("(?s)```sh\n(.*?)```").FindSubmatch(page)
+	script := regexp.MustCompile("(?s)<!-- tested by TestThePipelineScriptInTheDocsWorks -->\n```sh\n(.*?)```").FindSubmatch(page)
 	if script == nil {
 		t.Fatal("the page shows no script")
 	}

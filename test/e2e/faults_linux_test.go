@@ -166,6 +166,14 @@ func TestBlackholeWithoutPermissionSaysWhatToDo(t *testing.T) {
 	}
 }
 
+func TestARunInItsOwnNetworkSaysThatNothingIsSent(t *testing.T) {
+	t.Parallel()
+	d, s := document(t, withEvents(t, "600ms", "- {at: 300ms, cut: {backends: 1, how: blackhole}}\n"), "--otlp", "http://127.0.0.1:4318")
+	if n := strings.Count(s.stderr, "nothing is sent to OpenTelemetry and Prometheus"); n != 1 || arm(t, d, "endpointslice").Calls == 0 || strings.Contains(s.stderr, "could not send") {
+		t.Errorf("%d warnings, want 1:\n%s", n, s.stderr)
+	}
+}
+
 // network returns the network namespace of a process.
 func network(t *testing.T, pid int) string {
 	t.Helper()
