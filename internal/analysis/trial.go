@@ -34,6 +34,8 @@ type Record struct {
 	CallsStarted map[string]uint64
 	// Proxies, Gateways and ControlPlane are the usage of all components of each role together.
 	Proxies, Gateways, ControlPlane cluster.Usage
+	// Kernel is what the kernel counted during the load; nil: it counted for others, too.
+	Kernel *measure.KernelCounters
 }
 
 // CallerRecord is what one caller measured of its share of a load.
@@ -60,6 +62,7 @@ func (r Record) Summarize(trial result.Trial) result.Trial {
 		Gateway: usagePerCall(r.Gateways, seen.Calls),
 		Control: usagePerCall(r.ControlPlane, seen.Calls),
 	}
+	trial.Kernel, trial.ConnectingMS = kernelPerCall(r.Kernel, seen.Calls), connectingPerCall(seen)
 	trial.ProxyConnections = r.Proxies.Connections
 	trial.Servers = map[string]result.ServerUsage{}
 	for id, u := range r.Servers {

@@ -178,6 +178,7 @@ func (in *interleaving) start(ctx context.Context) error {
 			return fmt.Errorf("arm %s: %w", a.trial.Arm, err)
 		}
 		if a.started != nil {
+			a.started.loader.sideBySide = in.sideBySide
 			started = append(started, a)
 		}
 	}

@@ -27,6 +27,7 @@ type loader struct {
 	otherRuns  func() []running.Run
 	progress   *progress
 	block      bool   // loads are short, and there are many
+	sideBySide bool   // at the same time as those of other arms
 	phase      string // of the run; empty: PhaseLoad
 }
 
@@ -45,6 +46,7 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 	defer endpoints.stop()
 	endMachine := watchMachine(l.otherRuns, func() []measure.Watched { return append(l.bed.processes(), l.callers.localProcesses()...) })
 	endProcessors := recordProcessors(l.processors)
+	kernel := measure.ReadKernelCounters()
 	proxyCPU := faultProxyCPU(servers)
 	o.Watch = l.progress.listener != nil
 	limited, cancel := context.WithTimeout(ctx, l.trial.timeout)
@@ -62,6 +64,7 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 	shares, err := l.callers.load(limited, start, o)
 	l.progress.endedPhase(Phase{Name: cmp.Or(l.phase, PhaseLoad), Trial: l.trial.Trial, Began: start, Err: err})
 	measured.Memory = endMemory()
+	kernel = measure.ReadKernelCounters().Since(kernel)
 	performed := endEvents()
 	measured.MachineWarnings = endMachine()
 	if err != nil {
@@ -109,6 +112,9 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 	} else {
 		measured.Machine = r.MachineInterference(sinceStart, own+faultProxyCPU(servers)-proxyCPU)
 		r.Merged.Throttled = 0 // this machine's control group throttles more than the callers
+	}
+	if !l.remote && !l.sideBySide {
+		r.Kernel = &kernel
 	}
 	if l.bed.gateway == "" { // a gateway makes many calls for one request
 		r.CallsStarted = servers.CallCounts()

@@ -75,6 +75,9 @@ type Measurement struct {
 	Timeline        Timeline                 `json:"timeline"`
 	ResolverUpdates []ResolverUpdate         `json:"resolver_updates"`
 	CPU             time.Duration            `json:"cpu"` // of the caller, user and system
+	// Connecting is how long the connections that the caller opened during the load took to set up (TCP and TLS),
+	// added up. nil: the caller does not report it.
+	Connecting *time.Duration `json:"connecting,omitempty"`
 	MaxRSS          uint64                   `json:"max_rss"`
 	// Throttled is how long the caller's container waited because its CPU quota was used up. Stolen is
 	// the share of the processor time wanted by the machine's processes that other virtual machines used. A

@@ -36,6 +36,9 @@ func Merge(all []Measurement) (Measurement, error) {
 		merged.InWindow += part.InWindow
 		merged.AnsweredInWindow += part.AnsweredInWindow
 		merged.CPU += part.CPU
+		if part.Connecting != nil {
+			merged.Connecting = new(*part.Connecting + *cmp.Or(merged.Connecting, new(time.Duration)))
+		}
 		merged.MaxRSS += part.MaxRSS
 		merged.Throttled += part.Throttled
 		merged.Stolen = max(merged.Stolen, part.Stolen)

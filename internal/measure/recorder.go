@@ -28,6 +28,7 @@ type Recorder struct {
 	window                     time.Duration // in which calls are due; 0: not known
 	inWindow, answeredInWindow uint64
 	cpu                        time.Duration
+	connecting                 *time.Duration // nil: not known
 }
 
 type backend struct {
@@ -173,6 +174,9 @@ func (r *Recorder) Drop(due time.Duration, name string) {
 // recorders.
 func (r *Recorder) AddCPU(cpu time.Duration) { r.cpu += cpu }
 
+// SetConnecting sets how long the connections that the caller opened during the load took to set up, added up.
+func (r *Recorder) SetConnecting(took time.Duration) { r.connecting = &took }
+
 // Merge adds what other has recorded.
 func (r *Recorder) Merge(other *Recorder) {
 	Pack(other.latency).MergeInto(r.latency)
@@ -223,7 +227,7 @@ func (r *Recorder) Merge(other *Recorder) {
 // for its caller to set.
 func (r *Recorder) Measurement() (Measurement, error) {
 	measurement := Measurement{
-		FirstLateness: r.firstLateness, Elapsed: r.last, Calls: r.calls, Dropped: r.dropped, Late: r.late, Waited: r.waited, CPU: r.cpu, Series: r.series,
+		FirstLateness: r.firstLateness, Elapsed: r.last, Calls: r.calls, Dropped: r.dropped, Late: r.late, Waited: r.waited, CPU: r.cpu, Connecting: r.connecting, Series: r.series,
 		Window: r.window, InWindow: r.inWindow, AnsweredInWindow: r.answeredInWindow,
 		Errors: map[string]uint64{}, Samples: map[string]string{},
 		Backends: map[string]uint64{}, FirstResponse: map[string]time.Duration{},

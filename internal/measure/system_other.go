@@ -75,6 +75,9 @@ func waitsForProcessor(int) map[int]time.Duration { return nil }
 // ReadProcessorTimes returns zeros.
 func ReadProcessorTimes() ProcessorTimes { return ProcessorTimes{} }
 
+// ReadKernelCounters returns zeros.
+func ReadKernelCounters() KernelCounters { return KernelCounters{} }
+
 // OOMKills returns 0.
 func OOMKills() uint64 { return 0 }
 

@@ -45,6 +45,7 @@ func fullReport(d result.Document, checks ...Check) page {
 			events(&p, d)
 		}
 		proxyLatency(&p, d)
+		differences(&p, d)
 		cost(&p, d)
 		memoryTimes(&p, d)
 		securityCost(&p, d)

@@ -26,6 +26,7 @@ type Sections struct {
 	Confound     []Element
 	Events       []Element // without the picture over time
 	ProxyLatency []Element
+	Differences  []Element // what one call takes and does more, for each decided difference
 	Cost         []Element
 	Failures     []Element
 	Warnings     []Element
@@ -63,6 +64,7 @@ func SectionsOf(d result.Document, checks ...Check) Sections {
 	s.Summary = partsOf(d, func(p *page, d result.Document) { summaryTable(p, d, len(d.Arms), len(d.Arms)) })
 	s.Longer = partsOf(d, toDecide)
 	s.Balance, s.Confound, s.Events, s.ProxyLatency = partsOf(d, balance), partsOf(d, confounds), partsOf(d, eventTables), partsOf(d, proxyLatency)
+	s.Differences = partsOf(d, differences)
 	s.Cost = partsOf(d, func(p *page, d result.Document) { cost(p, d); securityCost(p, d); idleWorkers(p, d) })
 	return s
 }

@@ -120,6 +120,12 @@ type Measures struct {
 	Backends  map[string]uint64 `json:"backends"` // every ready backend, also those without calls
 	Balance   Balance           `json:"balance"`
 	Resources Resources         `json:"resources"`
+	// Kernel is what the kernel of this machine counted during the load, per call. nil: not known, because the
+	// load was made on other machines or at the same time as that of another arm.
+	Kernel *Kernel `json:"kernel_per_call,omitempty"`
+	// ConnectingMS is how long the connections that callers opened during the load took to set up (TCP and TLS), per
+	// call. nil: the caller does not report it.
+	ConnectingMS *float64 `json:"connecting_ms_per_call,omitempty"`
 	// Samples is the first error message for each error code.
 	Samples map[string]string `json:"error_samples,omitempty"`
 	// ByName are the calls of a user's service by their names; empty: the arm makes one call.

@@ -119,3 +119,12 @@ type Usage struct {
 	// sum over containers, CPUs and, for an arm, trials. 0: never, or no quota.
 	ThrottledMS float64 `json:"throttled_ms,omitempty"`
 }
+
+// Kernel is what callers, proxies and servers of a load made the kernel do, per call. Other programs of the machine
+// may have added to it.
+type Kernel struct {
+	Connections float64 `json:"connections"`      // TCP connections opened
+	Segments    float64 `json:"segments"`         // TCP segments sent, acknowledgements included
+	Bytes       float64 `json:"bytes"`            // sent in IP packets, headers included
+	Switches    float64 `json:"context_switches"` // of all threads
+}

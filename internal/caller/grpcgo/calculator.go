@@ -23,6 +23,7 @@ type CalculatorSession struct {
 	ahead         string
 	unary         bool // style unary-stream
 	channels      []*grpc.ClientConn
+	connecting    connectTime
 	requests      interface {
 		// send returns when a request was sent, after registering the call with its stream; for wait see
 		// [NewStream].
@@ -32,14 +33,16 @@ type CalculatorSession struct {
 }
 
 // Run implements [caller.Session].
-func (s *CalculatorSession) Run(ctx context.Context, plan pace.Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
+func (s *CalculatorSession) Run(ctx context.Context, plan pace.Pace, signal measure.StartSignal) (recorder *measure.Recorder, start time.Time, err error) {
+	before := s.connecting.soFar()
 	if s.ahead != "" {
-		recorder, start := caller.RunAsync(ctx, plan, signal, s.late, s.Begin)
-		return recorder, start, nil
+		recorder, start = caller.RunAsync(ctx, plan, signal, s.late, s.Begin)
+	} else {
+		recorder, start = caller.Run(ctx, plan, signal, s.late, func(ctx context.Context, n uint64) caller.Outcome {
+			return s.Begin(ctx, n)()
+		})
 	}
-	recorder, start := caller.Run(ctx, plan, signal, s.late, func(ctx context.Context, n uint64) caller.Outcome {
-		return s.Begin(ctx, n)()
-	})
+	recorder.SetConnecting(s.connecting.soFar() - before)
 	return recorder, start, nil
 }
 

@@ -66,7 +66,9 @@ func jobOptions(job caller.Job) (options []grpc.DialOption) {
 
 // newSession returns a session without channels.
 func newSession(job caller.Job, target caller.Target) (s *session, err error) {
-	s = &session{job: job, uri: target.URI, options: DialOptions(target)}
+	s = &session{job: job, uri: target.URI}
+	target = s.connecting.through(target)
+	s.options = DialOptions(target)
 	if len(job.Calls) == 0 {
 		s.attempt = s.invoke
 		s.calls, err = job.Workload.Unary()
@@ -76,7 +78,7 @@ func newSession(job caller.Job, target caller.Target) (s *session, err error) {
 		return nil, err
 	}
 	s.attempt = s.service.invoke
-	s.options, err = serviceOptions(job.Calls[0], target)
+	s.options, err = serviceOptions(job.Calls[0], target, &s.connecting)
 	return s, err
 }
 
@@ -110,9 +112,9 @@ func OpenCalculator(job caller.Job, target caller.Target) (*CalculatorSession, e
 	if err != nil {
 		return nil, err
 	}
-	options := append(DialOptions(target), grpc.WithTransportCredentials(secured))
-	options = append(options, jobOptions(job)...)
 	opened := &CalculatorSession{Client: client, timeout: job.Timeout, late: job.Late, ahead: config.Ahead}
+	options := append(DialOptions(opened.connecting.through(target)), grpc.WithTransportCredentials(timedCredentials{secured, &opened.connecting}))
+	options = append(options, jobOptions(job)...)
 	for range count {
 		channel, err := grpc.NewClient(target.URI, options...)
 		if err != nil {

@@ -31,7 +31,7 @@ func Describe(ctx context.Context, spec service.Spec, target caller.Target) (sou
 	if err != nil {
 		return nil, err
 	}
-	options, err := serviceOptions(spec, target)
+	options, err := serviceOptions(spec, target, new(connectTime))
 	if err != nil {
 		return nil, err
 	}
@@ -61,8 +61,8 @@ func OpenCall(spec service.Spec, target caller.Target) (call *service.Call, err 
 	return service.Open(ctx, spec, source)
 }
 
-// serviceOptions returns the options of a channel to a service along a route.
-func serviceOptions(spec service.Spec, target caller.Target) ([]grpc.DialOption, error) {
+// serviceOptions returns the options of a channel to a service along a route, whose TLS handshakes are measured.
+func serviceOptions(spec service.Spec, target caller.Target, connecting *connectTime) ([]grpc.DialOption, error) {
 	options := DialOptions(target)
 	config, err := spec.TLS.Config()
 	if err != nil {
@@ -75,7 +75,7 @@ func serviceOptions(spec service.Spec, target caller.Target) ([]grpc.DialOption,
 		} else {
 			config.ServerName = "" // grpc-go verifies the authority, and refuses another name
 		}
-		options = append(options, grpc.WithTransportCredentials(credentials.NewTLS(config)))
+		options = append(options, grpc.WithTransportCredentials(timedCredentials{credentials.NewTLS(config), connecting}))
 	}
 	if authority != "" {
 		options = append(options, grpc.WithAuthority(authority))

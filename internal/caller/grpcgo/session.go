@@ -25,21 +25,24 @@ type session struct {
 	options    []grpc.DialOption
 	channels   []*grpc.ClientConn // none: a channel per call, or per user
 	users      userChannels
+	connecting connectTime
 	background sync.WaitGroup // work that continues after its call has ended
 }
 
 // attemptFunc sends call n over a channel and waits for the response.
 type attemptFunc func(ctx context.Context, channel *grpc.ClientConn, n uint64) caller.Outcome
 
-func (s *session) Run(ctx context.Context, plan pace.Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
+func (s *session) Run(ctx context.Context, plan pace.Pace, signal measure.StartSignal) (recorder *measure.Recorder, start time.Time, err error) {
+	before := s.connecting.soFar()
 	if s.service == nil {
-		recorder, start := caller.Run(ctx, plan, signal, s.job.Late, s.call)
+		recorder, start = caller.Run(ctx, plan, signal, s.job.Late, s.call)
 		s.background.Wait()
-		return recorder, start, nil
+	} else {
+		recorder, start = s.service.run(ctx, plan, signal, s.job.Late, s.call)
+		s.background.Wait()
+		s.service.end(recorder)
 	}
-	recorder, start := s.service.run(ctx, plan, signal, s.job.Late, s.call)
-	s.background.Wait()
-	s.service.end(recorder)
+	recorder.SetConnecting(s.connecting.soFar() - before)
 	return recorder, start, nil
 }
 
