@@ -78,7 +78,7 @@ type Measurement struct {
 	// Connecting is how long the connections that the caller opened during the load took to set up (TCP and TLS),
 	// added up. nil: the caller does not report it.
 	Connecting *time.Duration `json:"connecting,omitempty"`
-	MaxRSS          uint64                   `json:"max_rss"`
+	MaxRSS     uint64         `json:"max_rss"`
 	// Throttled is how long the caller's container waited because its CPU quota was used up. Stolen is
 	// the share of the processor time wanted by the machine's processes that other virtual machines used. A
 	// merged measurement has the sum of Throttled and the largest Stolen.
