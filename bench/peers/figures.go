@@ -11,6 +11,7 @@ type page struct {
 	Peers         []generator
 	Costs         []cost
 	Late          []time.Duration // of each round
+	Agreements    []agreement
 	Stalls        []stall
 	Rounds        int
 	Machine, Date string

@@ -18,7 +18,9 @@ type generator struct {
 	// run makes calls as fast as possible, rate makes calls at a rate, and read parses the report.
 	run  func(addr string, calls int, s shape) command
 	rate func(addr string, perSecond int, d time.Duration) command
-	read func(report) (outcome, error)
+	// agree makes calls as run does, to the servers that wait, and reports percentiles; nil: it does not.
+	agree func(addr string, calls int, s shape) command
+	read  func(report) (outcome, error)
 }
 
 // command is a program to run. report is the file that it writes; empty: none.
@@ -33,6 +35,7 @@ type report struct{ stdout, file []byte }
 // outcome is the contents of a report.
 type outcome struct {
 	answered int
+	p50      time.Duration // 0: not reported
 	p90, p99 time.Duration
 	late     time.Duration // p99 of lateness; 0: not reported
 	perCall  time.Duration // CPU time, see [cost]; 0: not reported

@@ -56,6 +56,9 @@ func compare(rounds int, out string) error {
 	if page.Costs, page.Late, err = costs(peers, servers, rounds); err != nil {
 		return err
 	}
+	if page.Agreements, err = agreements(peers, servers, rounds); err != nil {
+		return err
+	}
 	if page.Stalls, err = stalls(peers, servers); err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ func (p page) markdown() string {
 			p.table(&b, target, s)
 		}
 	}
+	p.agrees(&b)
 	p.stalled(&b)
 	p.lateness(&b)
 	p.goals(&b)

@@ -29,17 +29,21 @@ func TestReportsOfOtherToolsAreParsed(t *testing.T) {
 		report report
 		want   outcome
 	}{
-		"rpclab load": {readRpclab, report{file: []byte(`{"arms":[{"calls":10,"errors":{"UNAVAILABLE":2},"latency_ms":{"p90":1,"p99":1.5},"lateness_ms":{"p99":0.25},"resources":{"client":{"cpu_us_per_call":2.5}}}]}`)},
-			outcome{8, time.Millisecond, 1500 * time.Microsecond, 250 * time.Microsecond, 2500}},
-		"its engine": {readWirebench, report{stdout: []byte(`{"calls":10,"errors":{"UNAVAILABLE":2},"p90_ms":1,"p99_ms":1.5}`)}, outcome{8, time.Millisecond, 1500 * time.Microsecond, 0, 0}},
+		"rpclab load": {readRpclab, report{file: []byte(`{"arms":[{"calls":10,"errors":{"UNAVAILABLE":2},"latency_ms":{"p50":0.5,"p90":1,"p99":1.5},"lateness_ms":{"p99":0.25},"resources":{"client":{"cpu_us_per_call":2.5}}}]}`)},
+			outcome{8, 500 * time.Microsecond, time.Millisecond, 1500 * time.Microsecond, 250 * time.Microsecond, 2500}},
+		"its engine": {readWirebench, report{stdout: []byte(`{"calls":10,"errors":{"UNAVAILABLE":2},"p90_ms":1,"p99_ms":1.5}`)}, outcome{8, 0, time.Millisecond, 1500 * time.Microsecond, 0, 0}},
 		"ghz": {readGhz, report{stdout: []byte(`{"statusCodeDistribution":{"OK":7},"latencyDistribution":[{"percentage":50,"latency":1},{"percentage":90,"latency":41},{"percentage":99,"latency":42}]}`)},
-			outcome{7, 41, 42, 0, 0}},
+			outcome{7, 1, 41, 42, 0, 0}},
 		"fortio": {readFortio, report{file: []byte(`{"RetCodes":{"SERVING":9},"DurationHistogram":{"Percentiles":[{"Percentile":90,"Value":0.125},{"Percentile":99,"Value":0.25}]}}`)},
-			outcome{9, 125 * time.Millisecond, 250 * time.Millisecond, 0, 0}},
-		"k6":  {readK6, report{file: []byte(`{"metrics":{"answered":{"count":5,"rate":1},"grpc_req_duration":{"p(90)":1,"p(99)":2}}}`)}, outcome{5, time.Millisecond, 2 * time.Millisecond, 0, 0}},
+			outcome{9, 0, 125 * time.Millisecond, 250 * time.Millisecond, 0, 0}},
+		"k6": {readK6, report{file: []byte(`{"metrics":{"answered":{"count":5,"rate":1},"grpc_req_duration":{"p(90)":1,"p(99)":2}}}`)}, outcome{5, 0, time.Millisecond, 2 * time.Millisecond, 0, 0}},
+		"k6 over HTTP": {readK6, report{file: []byte(`{"metrics":{"answered":{"count":5},"http_req_duration":{"p(50)":1,"p(90)":2,"p(99)":3}}}`)},
+			outcome{5, time.Millisecond, 2 * time.Millisecond, 3 * time.Millisecond, 0, 0}},
+		"wrk with percentiles": {readWrk, report{stdout: []byte("  Latency Distribution\n     50%   10.50ms\n     75%   11.00ms\n     90%  900.00us\n     99%    1.20s\n  178 requests in 1.10s, 17.86MB read\n")},
+			outcome{178, 10500 * time.Microsecond, 900 * time.Microsecond, 1200 * time.Millisecond, 0, 0}},
 		"wrk": {readWrk, report{stdout: []byte("  2 threads and 3 connections\n  178 requests in 1.10s, 17.86MB read\n")}, outcome{answered: 178}},
 		"h2load": {readH2load, report{stdout: []byte("requests: 4 total, 3 succeeded, 1 failed"), file: []byte("1\t200\t30\n2\t200\t10\n3\t200\t20\n")},
-			outcome{3, 30 * time.Microsecond, 30 * time.Microsecond, 0, 0}},
+			outcome{3, 20 * time.Microsecond, 30 * time.Microsecond, 30 * time.Microsecond, 0, 0}},
 	} {
 		got, err := c.read(c.report)
 		if err != nil || got != c.want {
@@ -80,6 +84,18 @@ func TestThePageShowsTheFiguresOfEachTool(t *testing.T) {
 		Rounds: 3, Machine: "2 CPUs", Date: "2026-01-02", Took: 3 * time.Minute,
 		Stalls: []stall{{"rpclab load", outcome{answered: 5000, p90: time.Second, p99: 1905 * time.Millisecond}, 2 * time.Second},
 			{"ghz", outcome{answered: 4100, p90: 2 * time.Millisecond, p99: 14 * time.Millisecond}, 2 * time.Second}},
+	}
+	for i := range p.Peers {
+		if name := p.Peers[i].Name; name == ours || name == "ghz" || name == "wrk" {
+			p.Peers[i].agree = func(string, int, shape) command { return command{} }
+		}
+	}
+	for round := range time.Duration(3) {
+		for name, micros := range map[string]time.Duration{ours: 10_000, "ghz": 10_500} {
+			p.Agreements = append(p.Agreements, agreement{name, false, outcome{p50: (micros + 100*round) * time.Microsecond, p99: 12 * time.Millisecond}, 1950})
+		}
+		p.Agreements = append(p.Agreements, agreement{ours, true, outcome{p50: 10 * time.Millisecond, p99: 11 * time.Millisecond}, 1980},
+			agreement{"wrk", true, outcome{p50: 9900 * time.Microsecond, p99: 11 * time.Millisecond}, 1970})
 	}
 	for round := range time.Duration(3) {
 		for target := range targets {

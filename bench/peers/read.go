@@ -17,6 +17,7 @@ func readRpclab(r report) (outcome, error) {
 			Calls   int            `json:"calls"`
 			Errors  map[string]int `json:"errors"`
 			Latency struct {
+				P50 float64 `json:"p50"`
 				P90 float64 `json:"p90"`
 				P99 float64 `json:"p99"`
 			} `json:"latency_ms"`
@@ -41,7 +42,7 @@ func readRpclab(r report) (outcome, error) {
 		arm.Calls -= n
 	}
 	return outcome{
-		answered: arm.Calls, p90: milliseconds(arm.Latency.P90), p99: milliseconds(arm.Latency.P99), late: milliseconds(arm.Lateness.P99),
+		answered: arm.Calls, p50: milliseconds(arm.Latency.P50), p90: milliseconds(arm.Latency.P90), p99: milliseconds(arm.Latency.P99), late: milliseconds(arm.Lateness.P99),
 		perCall: milliseconds(arm.Resources.Client.CPU / 1000),
 	}, nil
 }
@@ -76,6 +77,8 @@ func readGhz(r report) (outcome, error) {
 	got := outcome{answered: document.Codes["OK"]}
 	for _, d := range document.Distribution {
 		switch d.Percentage {
+		case 50:
+			got.p50 = d.Latency
 		case 90:
 			got.p90 = d.Latency
 		case 99:
@@ -114,13 +117,17 @@ func readK6(r report) (outcome, error) {
 				Count int `json:"count"`
 			} `json:"answered"`
 			Duration map[string]float64 `json:"grpc_req_duration"`
+			HTTP     map[string]float64 `json:"http_req_duration"`
 		} `json:"metrics"`
 	}
 	if err := json.Unmarshal(r.file, &document); err != nil {
 		return outcome{}, err
 	}
 	duration := document.Metrics.Duration
-	return outcome{answered: document.Metrics.Answered.Count, p90: milliseconds(duration["p(90)"]), p99: milliseconds(duration["p(99)"])}, nil
+	if duration == nil {
+		duration = document.Metrics.HTTP
+	}
+	return outcome{answered: document.Metrics.Answered.Count, p50: milliseconds(duration["p(50)"]), p90: milliseconds(duration["p(90)"]), p99: milliseconds(duration["p(99)"])}, nil
 }
 
 var succeeded = regexp.MustCompile(`(\d+) succeeded`)
@@ -148,6 +155,7 @@ func readH2load(r report) (got outcome, err error) {
 		latencies = append(latencies, micros)
 	}
 	slices.Sort(latencies)
+	got.p50 = time.Duration(latencies[len(latencies)*50/100]) * time.Microsecond
 	got.p90 = time.Duration(latencies[len(latencies)*90/100]) * time.Microsecond
 	got.p99 = time.Duration(latencies[len(latencies)*99/100]) * time.Microsecond
 	return got, nil

@@ -2,19 +2,25 @@ package main
 
 import (
 	"fmt"
+	"time"
 
 	"rpclab/internal/process"
 )
 
 // servers are the servers that the generators call, each in its own process.
 type servers struct {
-	answerer, health, greeter, plain, web string // addresses
+	answerer, health, greeter, plain, web string          // addresses
+	slow                                  map[bool]string // that wait; true: the one for REST
 	processes                             map[string]*process.Process
 }
+
+// agreeDelay is how long the servers wait that all generators should agree on.
+const agreeDelay = 10 * time.Millisecond
 
 func start(t tools) (*servers, error) {
 	s := &servers{processes: map[string]*process.Process{}}
 	const host = "127.0.0.1"
+	var slow, slowREST string
 	for _, server := range []struct {
 		addr *string
 		args []string
@@ -24,6 +30,8 @@ func start(t tools) (*servers, error) {
 		{&s.greeter, []string{t.rpclab, "server", "--listen"}},
 		{&s.plain, []string{t.answerer, "-reply", "http", "-listen"}},
 		{&s.web, []string{t.webserver, "-listen"}},
+		{&slow, []string{t.rpclab, "server", "--delay", agreeDelay.String(), "--listen"}},
+		{&slowREST, []string{t.rpclab, "server", "--model", "rest", "--delay", agreeDelay.String(), "--listen"}},
 	} {
 		port, err := freePort(host)
 		if err != nil {
@@ -41,6 +49,7 @@ func start(t tools) (*servers, error) {
 			return nil, err
 		}
 	}
+	s.slow = map[bool]string{false: slow, true: slowREST}
 	return s, nil
 }
 

@@ -12,12 +12,34 @@ import (
 
 // Answer is the finding of a run in a sentence or two. If backends were added, removed or killed, it
 // names the arms that lost calls and how soon each recovered. Otherwise it summarizes the verdicts on
-// the first headline metric on which any is decided, and what is decided on the next.
+// the first headline metric on which any is decided, and what is decided on the next. An arm that failed in every
+// round is named too.
 func Answer(d result.Document) string {
+	if !measured(d) && !searched(d) {
+		return "Nothing was measured, so there is no answer."
+	}
+	return found(d) + unmeasured(d)
+}
+
+// unmeasured names the arms of which no trial was measured, and why the first was not; "": there are none.
+func unmeasured(d result.Document) (text string) {
+	for _, a := range d.Arms {
+		failed := func(t result.Trial) bool { return t.Failed != "" }
+		if d.Partial || len(a.Trials) == 0 || slices.ContainsFunc(a.Trials, func(t result.Trial) bool { return !failed(t) }) {
+			continue
+		}
+		const longest = 100 // that an answer quotes
+		why, _, _ := strings.Cut(a.Trials[0].Failed, "; its last lines") // a log follows
+		in := map[bool]string{true: " in any of " + plural(len(a.Trials), "round")}[len(a.Trials) > 1]
+		text += fmt.Sprintf(" %s gave no measurement%s: %s.", clean(a.Name)+at(a.Cell), in, cut(clean(why), longest))
+	}
+	return text
+}
+
+// found is what the verdicts or the events of a run say.
+func found(d result.Document) string {
 	metrics := headlines(d)
 	switch {
-	case !measured(d) && !searched(d):
-		return "Nothing was measured, so there is no answer."
 	case asksAboutEvents(d):
 		return answerOfEvents(d)
 	}

@@ -176,3 +176,15 @@ func TestACardSaysThatAMetricWasNotTested(t *testing.T) {
 		}
 	}
 }
+
+func TestAnAnswerNamesArmsWithoutAMeasurement(t *testing.T) {
+	measured := result.Trial{Round: 1}
+	measured.Calls = 10
+	died := result.Trial{Round: 1, Failed: "the caller died 2 s into the load: exit status 2"}
+	d := result.Document{Arms: []result.Arm{{Name: "shared", Trials: []result.Trial{measured, died}}, {Name: "memory", Trials: []result.Trial{died, died}}}}
+	d.Arms[0].Calls = 10
+	const want = "memory gave no measurement in any of 2 rounds: the caller died 2 s into the load: exit status 2."
+	if got := Answer(d); !strings.HasSuffix(got, " "+want) || strings.Contains(got, "shared gave") {
+		t.Errorf("%q, want it to end with %q", got, want)
+	}
+}

@@ -65,7 +65,7 @@ func differences(p *page, d result.Document) {
 		a, knowsA := arms[result.ArmKey{Name: v.A, Cell: of.cell}]
 		b, knowsB := arms[result.ArmKey{Name: v.B, Cell: of.cell}]
 		counted := a.Kernel != nil && b.Kernel != nil || a.ConnectingMS != nil && b.ConnectingMS != nil
-		if !knowsA || !knowsB || !counted {
+		if !knowsA || !knowsB || !counted || losesCalls(a) || losesCalls(b) {
 			continue
 		}
 		row := []string{clean(a.Name) + at(a.Cell), clean(b.Name)}
@@ -81,7 +81,10 @@ func differences(p *page, d result.Document) {
 	}
 	p.heading("What one call takes and does more")
 	p.grid(t)
-	note := "For each decided difference: the figure of the arm minus that of the other, per call. p50: of the latency. "
+	note := "For each decided difference: the figure of the arm minus that of the other, per call. "
+	if slices.ContainsFunc(t.columns, func(c column) bool { return c.name == "p50 µs" }) {
+		note += "p50: of the latency. "
+	}
 	if slices.ContainsFunc(t.columns, func(c column) bool { return c.name == "set-up µs" }) {
 		note += "set-up: TCP and TLS handshakes of the connections that callers opened. "
 	}
@@ -89,6 +92,12 @@ func differences(p *page, d result.Document) {
 		note += "The kernel counts TCP connections opened, TCP segments and bytes sent, and context switches, of this whole machine. "
 	}
 	p.note(note + "CPU times of several processors may pass at the same time, so their sum may exceed the latency.")
+}
+
+// losesCalls reports whether so many calls of an arm failed or were dropped that its means are those of other calls.
+func losesCalls(a result.Arm) bool {
+	const most = 0.01
+	return float64(a.Failed()+a.Dropped) > most*float64(a.Calls+a.Dropped)
 }
 
 // difference is that of two figures with its sign; "": one is not known, or both are nearly equal.

@@ -42,6 +42,11 @@ func TestWhatACallOfADecidedDifferenceTakesMore(t *testing.T) {
 		t.Errorf("the arms do not differ:\n%s", text)
 	}
 	p = page{}
+	d.Arms[0].Calls, d.Arms[0].Errors = 100, map[string]uint64{"UNAVAILABLE": 2}
+	if differences(&p, d); len(p.blocks) > 0 {
+		t.Errorf("new-channel lost calls, and the table compares it: %v", p.blocks)
+	}
+	p = page{}
 	d.Verdicts = d.Verdicts[2:3]
 	if differences(&p, d); len(p.blocks) > 0 {
 		t.Errorf("a run without decided differences has %v", p.blocks)
