@@ -28,7 +28,7 @@ func unmeasured(d result.Document) (text string) {
 		if d.Partial || len(a.Trials) == 0 || slices.ContainsFunc(a.Trials, func(t result.Trial) bool { return !failed(t) }) {
 			continue
 		}
-		const longest = 100 // that an answer quotes
+		const longest = 100                                              // that an answer quotes
 		why, _, _ := strings.Cut(a.Trials[0].Failed, "; its last lines") // a log follows
 		in := map[bool]string{true: " in any of " + plural(len(a.Trials), "round")}[len(a.Trials) > 1]
 		text += fmt.Sprintf(" %s gave no measurement%s: %s.", clean(a.Name)+at(a.Cell), in, cut(clean(why), longest))
