@@ -114,7 +114,7 @@ func losses(d result.Document) figure {
 		}
 	}
 	for _, share := range []float64{0, most / 2, most} {
-		f.ticks = append(f.ticks, tick{share / most, fmt.Sprintf("%.2g %%", 100*share)})
+		f.ticks = append(f.ticks, tick{share / most, fmt.Sprintf("%.3g %%", 100*share)})
 	}
 	for _, a := range d.Arms {
 		row := interval{cell: report.CellName(a.Cell), label: report.Clean(a.Name), text: "no measurement"}
@@ -181,7 +181,7 @@ func capital(text string) string {
 
 // grouped is a number with three significant digits, or a whole number with its digits grouped: 12,345.
 func grouped(v float64) string {
-	if math.Abs(v) < 1000 {
+	if math.Abs(v) < 999.5 { // else it would be rounded to 1e+03
 		return fmt.Sprintf("%.3g", v)
 	}
 	digits := []string{}

@@ -95,3 +95,11 @@ func readText(t *testing.T, path string) string {
 	}
 	return string(text)
 }
+
+func TestNumbersOfPagesHaveNoExponent(t *testing.T) {
+	for value, want := range map[float64]string{0.25: "0.25", 99.96: "100", 999.4: "999", 999.6: "1,000", 12345.4: "12,345"} {
+		if got := grouped(value); got != want {
+			t.Errorf("%g is written %q, want %q", value, got, want)
+		}
+	}
+}
