@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -65,7 +66,7 @@ func (b *book) text(ctx context.Context, file string) ([]byte, error) {
 			text = append([]byte(unsearched), text...)
 		}
 		return text, nil
-	case !strings.HasSuffix(place, ".md"): // a picture
+	case !strings.HasSuffix(place, ".md"): // copied
 		return text, nil
 	}
 	language := strings.TrimPrefix(path.Ext(file), ".")
@@ -93,6 +94,9 @@ func (b *book) listing(ctx context.Context, dir string) ([]byte, error) {
 	return page.Bytes(), nil
 }
 
+// copied are the extensions of the files that are in the site as they are, without a page.
+var copied = []string{".svg", ".png", ".gz"}
+
 // of returns the page of a file, directory or picture of the repository.
 func (b *book) of(file string) string {
 	if place := b.places[file]; place != "" {
@@ -107,7 +111,7 @@ func (b *book) of(file string) string {
 		return b.of(readme)
 	case err == nil && info.IsDir():
 		return b.place(file, visible+"/index.md")
-	case strings.HasPrefix(file, "docs/images/"):
+	case slices.Contains(copied, path.Ext(file)):
 		return b.place(file, strings.TrimPrefix(file, "docs/"))
 	case strings.HasSuffix(file, "README.md"):
 		return b.place(file, path.Dir(visible)+"/index.md")

@@ -72,7 +72,12 @@ func count(page *html.Node) (n shown) {
 
 // TestGeneratedPagesAreComplete looks for what the pages of experiments and of formats must say.
 func TestGeneratedPagesAreComplete(t *testing.T) {
-	_, built := site(t)
+	dir, built := site(t)
+	for _, copied := range []string{"images/architecture.svg", "findings/data/limits.svg", "findings/data/limits.json.gz"} {
+		if _, err := os.Stat(filepath.Join(dir, copied)); err != nil {
+			t.Errorf("a page has a link to it: %v", err)
+		}
+	}
 	says := map[string][]string{
 		"reference/experiment.html":                  {"load.open.max_in_flight", "default: 10000", "duration, such as 10ms", "integer, 2 to 5", "kill_control"},
 		"reference/service.html":                     {"calls.NAME.stream.ping_pong", "server.resources.cpus", "tls.cacert"},
