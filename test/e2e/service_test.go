@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -194,11 +195,18 @@ func TestInitWritesAFileThatRuns(t *testing.T) {
 func TestWrongServiceFiles(t *testing.T) {
 	t.Parallel()
 	program := testkit.Rpclab(t)
+	other, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = other.Close() })
+	taken := other.Addr().String()
 	for name, c := range map[string]struct {
 		changes []string
 		code    int
 		want    string
 	}{
+		"port is taken":    {[]string{`"{{.Address}}", "--id", "own-{{.ID}}"`, `"` + taken + `", "--id", "{{.Host}}"`}, 3, "cannot listen on " + taken + ": listen tcp " + taken + ": bind: address already in use"},
 		"no such program":  {[]string{`"` + program + `"`, `"./nothing"`}, 3, "deploy hello: server.command: there is no program ./nothing in /"},
 		"it exits":         {[]string{`"--delay"`, `"--dely"`}, 3, "its last lines:\n  rpclab: unknown flag: --dely"},
 		"template":         {[]string{"{{.Address}}", "{{.Adress}}"}, 2, `server.command, argument 3 ({{.Adress}}): no field {{.Adress}}; did you mean "Address"?`},
