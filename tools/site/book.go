@@ -204,13 +204,16 @@ func relative(from, to string) string {
 	return filepath.ToSlash(up)
 }
 
-// write writes a generated page.
+// write writes a page, or a file that is copied as it is.
 func write(to, place string, text []byte) error {
+	if strings.HasSuffix(place, ".md") {
+		text = append(bytes.TrimSpace(text), '\n')
+	}
 	file := filepath.Join(to, filepath.FromSlash(place))
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(file, append(bytes.TrimSpace(text), '\n'), 0o644)
+	return os.WriteFile(file, text, 0o644)
 }
 
 // cell replaces what would end a cell of a table, or begin a tag.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -74,8 +75,12 @@ func count(page *html.Node) (n shown) {
 func TestGeneratedPagesAreComplete(t *testing.T) {
 	dir, built := site(t)
 	for _, copied := range []string{"images/architecture.svg", "findings/data/limits.svg", "findings/data/limits.json.gz"} {
-		if _, err := os.Stat(filepath.Join(dir, copied)); err != nil {
-			t.Errorf("a page has a link to it: %v", err)
+		want, err := os.ReadFile(filepath.Join("../../docs", copied))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(filepath.Join(dir, copied)); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s is not the file that pages have links to: %d bytes, want %d: %v", copied, len(got), len(want), err)
 		}
 	}
 	says := map[string][]string{

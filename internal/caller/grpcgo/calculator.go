@@ -34,7 +34,7 @@ type CalculatorSession struct {
 
 // Run implements [caller.Session].
 func (s *CalculatorSession) Run(ctx context.Context, plan pace.Pace, signal measure.StartSignal) (recorder *measure.Recorder, start time.Time, err error) {
-	before := s.connecting.soFar()
+	endConnecting := s.connecting.ofLoad()
 	if s.ahead != "" {
 		recorder, start = caller.RunAsync(ctx, plan, signal, s.late, s.Begin)
 	} else {
@@ -42,7 +42,7 @@ func (s *CalculatorSession) Run(ctx context.Context, plan pace.Pace, signal meas
 			return s.Begin(ctx, n)()
 		})
 	}
-	recorder.SetConnecting(s.connecting.soFar() - before)
+	endConnecting(recorder)
 	return recorder, start, nil
 }
 

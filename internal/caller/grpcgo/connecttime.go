@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"rpclab/internal/caller"
+	"rpclab/internal/measure"
 )
 
 // connectTime adds up how long the channels of a session take to set up connections: TCP and, where the server
@@ -41,8 +42,11 @@ func dialTCP(ctx context.Context, address string) (net.Conn, error) {
 
 func (c *connectTime) add(began time.Time) { c.took.Add(int64(time.Since(began))) }
 
-// soFar returns the sum until now.
-func (c *connectTime) soFar() time.Duration { return time.Duration(c.took.Load()) }
+// ofLoad returns a function that tells the recorder of a load how much was added since now.
+func (c *connectTime) ofLoad() (end func(*measure.Recorder)) {
+	before := c.took.Load()
+	return func(r *measure.Recorder) { r.SetConnecting(time.Duration(c.took.Load() - before)) }
+}
 
 // timedCredentials measure the handshakes of clients.
 type timedCredentials struct {

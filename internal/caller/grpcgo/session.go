@@ -33,7 +33,7 @@ type session struct {
 type attemptFunc func(ctx context.Context, channel *grpc.ClientConn, n uint64) caller.Outcome
 
 func (s *session) Run(ctx context.Context, plan pace.Pace, signal measure.StartSignal) (recorder *measure.Recorder, start time.Time, err error) {
-	before := s.connecting.soFar()
+	endConnecting := s.connecting.ofLoad()
 	if s.service == nil {
 		recorder, start = caller.Run(ctx, plan, signal, s.job.Late, s.call)
 		s.background.Wait()
@@ -42,7 +42,7 @@ func (s *session) Run(ctx context.Context, plan pace.Pace, signal measure.StartS
 		s.background.Wait()
 		s.service.end(recorder)
 	}
-	recorder.SetConnecting(s.connecting.soFar() - before)
+	endConnecting(recorder)
 	return recorder, start, nil
 }
 

@@ -31,10 +31,10 @@ func (s *streamSession) Run(ctx context.Context, plan pace.Pace, signal measure.
 	if s.session.service != nil {
 		s.session.service.calls[0].StartLoad()
 	}
-	before := s.session.connecting.soFar()
+	endConnecting := s.session.connecting.ofLoad()
 	recorder, start := caller.Run(ctx, plan, signal, s.session.job.Late, s.call)
 	s.session.background.Wait()
-	recorder.SetConnecting(s.session.connecting.soFar() - before)
+	endConnecting(recorder)
 	return recorder, start, nil
 }
 
