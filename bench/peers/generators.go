@@ -14,7 +14,7 @@ func generators(t tools, dir string) ([]generator, error) {
 	body, script := filepath.Join(dir, "body"), filepath.Join(dir, "greeter.js")
 	for name, text := range map[string]string{
 		body: "\x00\x00\x00\x00\x08\x0a\x06rpclab", script: k6Script,
-		filepath.Join(dir, "http.js"): k6HTTPScript, filepath.Join(dir, "post.lua"): wrkScript, filepath.Join(dir, "number.json"): number,
+		filepath.Join(dir, "http.js"): k6HTTPScript, filepath.Join(dir, "post.lua"): wrkScript, filepath.Join(dir, "greeting.json"): greeting,
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 			return nil, err

@@ -13,7 +13,7 @@ import (
 // in the order of the page.
 func plainGenerators(t tools, dir, reportFile string) []generator {
 	url := func(addr string) string { return "http://" + addr + "/" }
-	increase := func(addr string) string { return url(addr) + "increase" }
+	greet := func(addr string) string { return url(addr) + "greet" }
 	calls := [2]int{100_000, 40_000}
 	return []generator{
 		{
@@ -24,8 +24,8 @@ func plainGenerators(t tools, dir, reportFile string) []generator {
 					"--calls", strconv.Itoa(calls), "--concurrency", strconv.Itoa(s.Connections), url(addr)}}
 			},
 			agree: func(addr string, calls int, s shape) command {
-				return command{report: reportFile, args: []string{t.rpclab, "load", "--http", "POST", "-d", number, "--json", reportFile, "--no-store",
-					"--calls", strconv.Itoa(calls), "--concurrency", strconv.Itoa(s.Connections), increase(addr)}}
+				return command{report: reportFile, args: []string{t.rpclab, "load", "--http", "POST", "-d", greeting, "--json", reportFile, "--no-store",
+					"--calls", strconv.Itoa(calls), "--concurrency", strconv.Itoa(s.Connections), greet(addr)}}
 			},
 		},
 		{
@@ -43,7 +43,7 @@ func plainGenerators(t tools, dir, reportFile string) []generator {
 				return command{args: []string{t.wrk, "-t", "1", "-c", strconv.Itoa(s.Connections), "-d", "1s", url(addr)}}
 			},
 			agree: func(addr string, _ int, s shape) command {
-				return command{args: []string{t.wrk, "-t", "1", "-c", strconv.Itoa(s.Connections), "-d", "2s", "--latency", "-s", filepath.Join(dir, "post.lua"), increase(addr)}}
+				return command{args: []string{t.wrk, "-t", "1", "-c", strconv.Itoa(s.Connections), "-d", "2s", "--latency", "-s", filepath.Join(dir, "post.lua"), greet(addr)}}
 			},
 		},
 		{
@@ -54,7 +54,7 @@ func plainGenerators(t tools, dir, reportFile string) []generator {
 			},
 			agree: func(addr string, calls int, s shape) command {
 				return command{report: reportFile, args: []string{t.h2load, "--h1", "-t", "1", "-n", strconv.Itoa(calls), "-c", strconv.Itoa(s.Connections),
-					"-d", filepath.Join(dir, "number.json"), "-H", "content-type: application/json", "--log-file", reportFile, increase(addr)}}
+					"-d", filepath.Join(dir, "greeting.json"), "-H", "content-type: application/json", "--log-file", reportFile, greet(addr)}}
 			},
 		},
 		k6OverHTTP(t, filepath.Join(dir, "http.js"), reportFile),
@@ -77,18 +77,18 @@ func k6OverHTTP(t tools, script, reportFile string) generator {
 			return load(calls, s, "METHOD=GET", "URL=http://"+addr+"/", "BODY=")
 		},
 		agree: func(addr string, calls int, s shape) command {
-			return load(calls, s, "METHOD=POST", "URL=http://"+addr+"/increase", "BODY="+number)
+			return load(calls, s, "METHOD=POST", "URL=http://"+addr+"/greet", "BODY="+greeting)
 		},
 	}
 }
 
-// number is what a call of the REST server sends.
-const number = `{"value":1}`
+// greeting is what a call of the REST server sends. A server delays only greetings and orders.
+const greeting = `{"name":"rpclab"}`
 
 const wrkScript = `
 wrk.method = "POST"
 wrk.headers["Content-Type"] = "application/json"
-wrk.body = '` + number + `'
+wrk.body = '` + greeting + `'
 `
 
 // k6HTTPScript makes CALLS requests with each virtual user.

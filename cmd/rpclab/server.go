@@ -88,7 +88,7 @@ SIGTERM or SIGINT stops the server after it has drained its connections.`,
 	flags.StringVar(&metrics, "metrics", "", "`address` that serves /metrics to Prometheus; :PORT uses the host of --listen (default: no metrics)")
 	flags.StringVar(&server.ID, "id", hostname(), "`name` of this backend, which every response carries")
 	flags.StringVar(&server.Model, "model", workload.GRPC, "`protocol`: grpc; rest (JSON over HTTP/1.1 and cleartext HTTP/2); tcp (a bare connection that increments numbers)")
-	flags.DurationVar(&server.Delay, "delay", 0, "delay before every response")
+	flags.DurationVar(&server.Delay, "delay", 0, "delay before every response of Greeter and OrderService")
 	flags.DurationVar(&server.Spread, "spread", 0, "random extra delay before an order is accepted, at most this long")
 	flags.IntVar(&server.Workers, "workers", 0, "calls that the server handles at once; others queue (default: no limit)")
 	flags.DurationVar(&server.MaxAge, "max-age", 0, "age at which the server closes a connection, 10 % more or less (default: never)")
@@ -115,8 +115,12 @@ func checkModel(flags *pflag.FlagSet, model string) error {
 	if model == workload.GRPC {
 		return nil
 	}
-	if model == workload.TCP && flags.Changed("api") {
-		return usageError{errors.New("--api: bare connections have no API: use --model grpc or rest")}
+	if model == workload.TCP {
+		for _, name := range []string{"api", "delay", "spread"} {
+			if flags.Changed(name) {
+				return usageError{fmt.Errorf("--%s: --model %s only increments numbers: use --model grpc or rest", name, model)}
+			}
+		}
 	}
 	for _, name := range []string{"metrics", "max-age", "age-grace", "report-load"} {
 		if flags.Changed(name) {

@@ -126,6 +126,7 @@ func TestWrongRequestsExitWithCode2(t *testing.T) {
 		{"server-token-without-room", func() []string {
 			return []string{"server", "--model", "tcp", "--listen", "0.0.0.0:0", "--token-file", write("token", "secret")}
 		}},
+		{"server-delay-without-workload", func() []string { return []string{"server", "--model", "tcp", "--delay", "5ms"} }},
 		{"gateway-empty-token", func() []string {
 			return []string{"gateway", "--target", "127.0.0.1:1", "--token-file", write("token", "\n")}
 		}},
