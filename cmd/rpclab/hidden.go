@@ -9,10 +9,12 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"slices"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -155,7 +157,7 @@ func runForward(ctx context.Context, stdout io.Writer, listen string, service cl
 
 // faultProxyCommand is the process before a backend of a user's service.
 func faultProxyCommand() *cobra.Command {
-	var listen, backend string
+	var listen, backend, ready string
 	var secured bool
 	command := &cobra.Command{
 		Use:    "fault-proxy --backend ADDRESS",
@@ -163,8 +165,10 @@ func faultProxyCommand() *cobra.Command {
 		Args:   noArgs,
 		Hidden: true,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if _, err := listenToken("--listen", listen, "", "other machines could connect to the backend: listen on 127.0.0.1"); err != nil {
-				return err
+			if ready == "" { // in a pod, the backend's network policy applies to the proxy
+				if _, err := listenToken("--listen", listen, "", "other machines could connect to the backend: listen on 127.0.0.1"); err != nil {
+					return err
+				}
 			}
 			if _, err := process.RaiseFileLimit(); err != nil {
 				return err
@@ -187,7 +191,17 @@ func faultProxyCommand() *cobra.Command {
 			if err := stdio.Announce(c.OutOrStdout(), listener.Addr()); err != nil {
 				return errors.Join(err, listener.Close())
 			}
-			proxy.Serve(c.Context(), listener.(*net.TCPListener))
+			serve := proxy.Serve
+			if ready != "" {
+				checks, err := net.Listen("tcp", ready)
+				if err != nil {
+					return errors.Join(fmt.Errorf("cannot listen on %s: %w", ready, err), listener.Close())
+				}
+				server := &http.Server{Handler: proxy.Readiness(), ReadHeaderTimeout: time.Second}
+				go func() { _ = server.Serve(checks) }() // until this process exits
+				serve = proxy.ServeInPod
+			}
+			serve(c.Context(), listener.(*net.TCPListener))
 			proxy.WriteCount(c.OutOrStdout())
 			return nil
 		},
@@ -195,6 +209,7 @@ func faultProxyCommand() *cobra.Command {
 	flags := command.Flags()
 	flags.StringVar(&listen, "listen", "127.0.0.1:0", "`address` to listen on")
 	flags.StringVar(&backend, "backend", "", "`address` of the backend")
+	flags.StringVar(&ready, "ready", "", "`address` for readiness checks; the backend is a container of the same pod")
 	flags.BoolVar(&secured, "tls", false, "encrypt connections; the first line of standard input is the configuration with the keys")
 	_ = command.MarkFlagRequired("backend")
 	return command

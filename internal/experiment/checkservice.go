@@ -225,9 +225,7 @@ func (d *document) checkServiceEvents(e *Experiment, c Config, s Service, wrong 
 			wrong.add(at.at, "%s would disturb the Service %s, which rpclab did not start: use kill, roll or scale with --allow-disruption, or set server.deployment in place of server.service", action, s.Server.Service)
 		case s.Server.Command == nil && slices.Contains([]string{"pause", "resume"}, action):
 			wrong.add(at.at, "%s sends a signal to a process, and rpclab cannot do that in pods of the service %s: use kill, stop, roll or scale", action, s.Name)
-		case s.Server.Command == nil && slices.Contains([]string{"slow", "fail", "flap"}, action):
-			wrong.add(at.at, "%s needs a proxy before each backend, and rpclab has none in pods of the service %s: use kill, stop, roll or scale, or server.command on one machine", action, s.Name)
-		case event.NeedsFaultProxy() && s.TLS != nil && c.Caller.Command != nil:
+		case event.NeedsFaultProxy(s.InPods()) && s.TLS != nil && c.Caller.Command != nil:
 			wrong.add(at.at, "%s needs a proxy with a certificate of the run, and rpclab cannot make the client of caller.command trust it: remove tls from the service %s, use a caller of rpclab, or use kill, stop, pause, flap, roll, scale or cut", action, s.Name)
 		}
 	}
@@ -236,7 +234,8 @@ func (d *document) checkServiceEvents(e *Experiment, c Config, s Service, wrong 
 // checkEncryption checks that the arms do not differ in TLS if fault proxies replace the TLS of their services.
 func (d *document) checkEncryption(r resolved, wrong *problems) {
 	e := &r.experiment
-	i := slices.IndexFunc(e.Events, Event.NeedsFaultProxy)
+	inPods := slices.ContainsFunc(e.Services, func(s Service) bool { return s.InPods() })
+	i := slices.IndexFunc(e.Events, func(event Event) bool { return event.NeedsFaultProxy(inPods) })
 	if i < 0 {
 		return
 	}

@@ -35,6 +35,9 @@ type ServiceBody struct {
 	Identity    Identity      `yaml:"identity" doc:"how rpclab tells which backend answered (default: peer)"`
 }
 
+// InPods reports whether rpclab starts the service in pods of Kubernetes.
+func (s ServiceBody) InPods() bool { return s.Server.Image != "" || s.Server.Deployment != "" }
+
 // ServiceServer is exactly one way in which a service runs. A document can have one for this machine and one for
 // Kubernetes; reading it leaves that of the run.
 type ServiceServer struct {

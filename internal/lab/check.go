@@ -56,7 +56,6 @@ func unsupported(t trial, kind string) (all []string) {
 	for _, e := range t.Events {
 		add(local && (e.Drain > 0 || e.Cordon > 0), "kubernetes", "event %q affects nodes", e)
 		add(!local && e.Cut != nil, "local", "event %q affects this machine's network", e)
-		add(!local && t.server.FaultProxy && e.NeedsFaultProxy(), "local", "event %q needs a proxy before each backend of a service", e)
 		add(!local && e.DNS != nil, "local", "event %q affects rpclab's own name server", e)
 	}
 	if only := t.route.OnlyOn; only != "" && only != kind {

@@ -32,6 +32,12 @@ func (c *trialRunner) measureFaultProxy(ctx context.Context, t trial) error {
 	if !t.server.FaultProxy || len(t.job.Calls) == 0 || slices.ContainsFunc(c.proxyCosts, known) {
 		return nil
 	}
+	cost := result.FaultProxy{Service: t.Config.Service, Call: t.job.Calls[0].Name}
+	if c.builder.remote {
+		cost.Unknown = "this machine does not reach the pods; run the experiment with --on local"
+		c.proxyCosts = append(c.proxyCosts, cost)
+		return nil
+	}
 	c.progress.doing(t.Trial, "measuring the cost of the fault proxy")
 	if err := c.release(); err != nil {
 		return err
@@ -48,7 +54,6 @@ func (c *trialRunner) measureFaultProxy(ctx context.Context, t trial) error {
 	if err := c.describe(ctx, t, servers); err != nil {
 		return errors.Join(err, servers.Remove())
 	}
-	cost := result.FaultProxy{Service: t.Config.Service, Call: t.job.Calls[0].Name}
 	if proxied, ok := servers.(cluster.FaultProxies); ok {
 		if err := measureProxy(ctx, t, spec.ProxyTLS, proxied.FaultProxies(), &cost); err != nil {
 			cost = result.FaultProxy{Service: cost.Service, Call: cost.Call, Unknown: err.Error()}

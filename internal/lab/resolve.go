@@ -140,7 +140,7 @@ func resolveTrial(planned experiment.Trial, services []experiment.Service, dir s
 		if t.server, err = deployService(*s, t.server); err != nil {
 			return t, fmt.Errorf("service %s: %w", s.Name, err)
 		}
-		t.server.FaultProxy = len(t.server.Addresses) == 0 && slices.ContainsFunc(t.Events, experiment.Event.NeedsFaultProxy)
+		t.server.FaultProxy = t.server.Program != nil && slices.ContainsFunc(t.Events, func(e experiment.Event) bool { return e.NeedsFaultProxy(s.InPods()) })
 		if t.versions, err = versions(services, t.Events, t.server); err != nil {
 			return t, err
 		}

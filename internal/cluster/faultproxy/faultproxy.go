@@ -20,6 +20,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
@@ -33,7 +34,9 @@ import (
 type Proxy struct {
 	backend    string      // host:port
 	encryption *encryption // nil: clear text
+	restarts   bool        // the backend may listen again after it has exited
 	fault      atomic.Pointer[workload.Fault]
+	flapping   atomic.Pointer[time.Time] // when the present flap began
 	begun      atomic.Uint64
 }
 
@@ -45,8 +48,13 @@ func New(backend string) *Proxy {
 }
 
 // SetFault injects a fault into all calls, and messages of streams, that begin from now on. It replaces the
-// last fault. Health checks and reflection have none. Fault.Flap has no effect.
-func (p *Proxy) SetFault(fault workload.Fault) { p.fault.Store(&fault) }
+// last fault. Health checks and reflection have none. Fault.Flap affects Readiness only.
+func (p *Proxy) SetFault(fault workload.Fault) {
+	if last := p.fault.Load(); last == nil || last.Flap != fault.Flap {
+		p.flapping.Store(new(time.Now()))
+	}
+	p.fault.Store(&fault)
+}
 
 // WriteCount writes a line with the number of calls begun, without health checks and reflection.
 func (p *Proxy) WriteCount(to io.Writer) { fmt.Fprintln(to, p.begun.Load()) }
@@ -78,7 +86,7 @@ func (p *Proxy) Serve(ctx context.Context, listener *net.TCPListener) {
 func (p *Proxy) pass(client *net.TCPConn, listener *net.TCPListener) {
 	conn, err := (&net.Dialer{KeepAlive: -1}).Dial("tcp", p.backend) // no connection of this machine breaks silently
 	if err != nil {
-		if errors.Is(err, syscall.ECONNREFUSED) {
+		if errors.Is(err, syscall.ECONNREFUSED) && !p.restarts {
 			_ = listener.Close()
 		}
 		reset(client)

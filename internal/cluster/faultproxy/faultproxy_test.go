@@ -67,6 +67,11 @@ func serve(t *testing.T, server *workload.Server) (address string, stop func()) 
 	if err != nil {
 		t.Fatal(err)
 	}
+	return listener.Addr().String(), serveOn(t, listener, server)
+}
+
+// serveOn is serve at a listener.
+func serveOn(t *testing.T, listener net.Listener, server *workload.Server) (stop func()) {
 	server.Log = slog.New(slog.DiscardHandler)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -79,7 +84,7 @@ func serve(t *testing.T, server *workload.Server) (address string, stop func()) 
 		<-done
 	}
 	t.Cleanup(stop)
-	return listener.Addr().String(), stop
+	return stop
 }
 
 // dial opens a channel until the test ends.

@@ -20,7 +20,7 @@ func (d *deployment) ResetUsage() error {
 
 // Usage includes backends that exited since ResetUsage, as last measured.
 func (d *deployment) Usage() map[string]cluster.Usage {
-	if !d.hasAgents() { // not known
+	if !d.ownServers() { // not known
 		return nil
 	}
 	used := map[string]cluster.Usage{}

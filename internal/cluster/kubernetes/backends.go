@@ -21,7 +21,7 @@ const stopGrace = 30 * time.Second
 // backends are the objects of a deployment.
 func backends(scope objectScope, name string, spec cluster.Spec, template corev1.PodTemplateSpec) []object {
 	chosen := map[string]string{labelService: name}
-	port := int32(portOf(spec))
+	port := int32(publishedPort(spec))
 	one, none := intstr.FromInt32(1), intstr.FromInt32(0)
 	replicas, history := int32(spec.Replicas), int32(0)
 	deployment := &appsv1.Deployment{
@@ -59,7 +59,7 @@ func backendPods(scope objectScope, name string, spec cluster.Spec) (template co
 	role := roleProgram
 	if spec.Program == nil {
 		role, template.Spec = roleBackend, ownServer(scope, spec)
-	} else if template.Spec, err = programPod(spec); err != nil {
+	} else if template.Spec, err = programPod(scope.image, spec); err != nil {
 		return template, err
 	}
 	template.Labels = scope.meta("", map[string]string{labelService: name, labelRole: role}).Labels

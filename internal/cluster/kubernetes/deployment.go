@@ -90,7 +90,7 @@ func (d *deployment) start(ctx context.Context) error {
 
 // template is the template of the pods: copied from another Deployment if the program says so.
 func (d *deployment) template(ctx context.Context) (corev1.PodTemplateSpec, error) {
-	if d.hasAgents() {
+	if d.ownServers() {
 		return backendPods(d.run.objectScope, d.name, d.spec)
 	}
 	if err := d.run.api.apply(ctx, filesOf(d.run.objectScope, d.spec.Program)...); err != nil {
@@ -111,6 +111,7 @@ func (d *deployment) template(ctx context.Context) (corev1.PodTemplateSpec, erro
 		c.template.Labels = map[string]string{}
 	}
 	maps.Copy(c.template.Labels, d.run.meta("", map[string]string{labelService: d.name, labelRole: roleProgram}).Labels)
+	addFaultProxy(&c.template.Spec, d.run.image, d.spec)
 	inject(d.spec.Mesh, &c.template)
 	return c.template, d.run.api.apply(ctx, c.pulls...)
 }
@@ -138,7 +139,7 @@ func (d *deployment) updateReplicas() {
 		present[pod.UID] = true
 		backend := d.replicas[pod.UID]
 		if backend == nil {
-			backend = newReplica(d.run, pod, d.spec.Security)
+			backend = newReplica(d.run, pod, d.spec)
 			d.replicas[pod.UID] = backend
 			if d.hasAgents() {
 				d.tasks.Go(func() { backend.keepAttached(d.ctx) })
@@ -160,7 +161,9 @@ func (d *deployment) recordExit(backend *replica) {
 	if !d.hasAgents() {
 		return
 	}
-	d.account.Exited[backend.name] = backend.lastUsage()
+	if d.ownServers() {
+		d.account.Exited[backend.name] = backend.lastUsage()
+	}
 	d.tasks.Go(func() {
 		if calls, ok := backend.finalCalls(d.ctx); ok {
 			d.mu.Lock()
@@ -170,13 +173,16 @@ func (d *deployment) recordExit(backend *replica) {
 	})
 }
 
-// hasAgents says whether an agent of rpclab runs the server in each pod. Without agents rpclab knows what the API
-// server knows of a pod, and no more.
-func (d *deployment) hasAgents() bool { return d.spec.Program == nil }
+// ownServers says whether the servers are rpclab's own. Of the program of a user rpclab knows what the API server
+// knows of its pod, and no more.
+func (d *deployment) ownServers() bool { return d.spec.Program == nil }
+
+// hasAgents says whether an agent of rpclab runs in each pod: with the server, or with the fault proxy before it.
+func (d *deployment) hasAgents() bool { return d.ownServers() || hasFaultProxy(d.spec) }
 
 // checkProgram fails when a pod of a program runs, and has not become ready in time.
 func (d *deployment) checkProgram(ctx context.Context) error {
-	if d.hasAgents() {
+	if d.ownServers() {
 		return nil
 	}
 	for _, pod := range d.run.watcher.podsOf(d.name) {
@@ -225,7 +231,7 @@ func (d *deployment) checkProxies() error {
 func (d *deployment) describe(ctx context.Context) error {
 	namespace := d.run.namespace
 	d.service = cluster.Service{
-		Name: d.name, Namespace: namespace, Port: portOf(d.spec), Ready: d.spec.Replicas,
+		Name: d.name, Namespace: namespace, Port: publishedPort(d.spec), Ready: d.spec.Replicas,
 		Host: fmt.Sprintf("%s.%s.svc", headless(d.name), namespace),
 		VIP:  fmt.Sprintf("%s.%s.svc", d.name, namespace),
 		API:  "https://kubernetes.default.svc",

@@ -44,8 +44,8 @@ func (d *deployment) Stop(ctx context.Context, n int) ([]string, error) {
 }
 
 // Kill ends the n oldest ready backends with SIGKILL and deletes their pods, so that their
-// replacements have new names and addresses. Without agents the kubelet ends them: it sends SIGKILL two seconds
-// after the stop signal.
+// replacements have new names and addresses. The kubelet ends the program of a user: it sends SIGKILL two seconds
+// after the stop signal. A fault proxy before the program ends at once, and with it all connections.
 func (d *deployment) Kill(ctx context.Context, n int) ([]string, error) {
 	now := int64(0)
 	return d.forOldest(n, func(backend *replica) error {
@@ -65,7 +65,7 @@ func (d *deployment) Rollout(ctx context.Context, next *cluster.Program) ([]stri
 	case next != nil:
 		spec := d.spec
 		spec.Program = next
-		pod, err := programPod(spec)
+		pod, err := programPod(d.run.image, spec)
 		if err == nil {
 			err = d.run.api.apply(ctx, filesOf(d.run.objectScope, next)...)
 		}
@@ -80,9 +80,9 @@ func (d *deployment) Rollout(ctx context.Context, next *cluster.Program) ([]stri
 	return identities(old), nil
 }
 
-// Pause suspends the n oldest ready backends with SIGSTOP. It needs their agents.
+// Pause suspends the n oldest ready backends with SIGSTOP, if they are rpclab's own servers.
 func (d *deployment) Pause(_ context.Context, n int) ([]string, error) {
-	if !d.hasAgents() {
+	if !d.ownServers() {
 		return nil, fmt.Errorf("pause %s: rpclab cannot send signals to the program of a pod", d.name)
 	}
 	return d.forOldest(n, func(backend *replica) error { return backend.signal(syscall.SIGSTOP) })

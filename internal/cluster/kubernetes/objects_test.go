@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"rpclab/internal/cluster"
+	"rpclab/internal/cluster/faultproxy"
 	"rpclab/internal/testkit"
 )
 
@@ -68,6 +69,19 @@ func TestObjectsOfAProgram(t *testing.T) {
 			Ready: cluster.Ready{Kind: cluster.ReadyHTTP, Path: "/healthz", TLS: true}, Signal: "INT", Grace: 2 * time.Second,
 		},
 	})...))
+	testkit.Golden(t, "program-with-fault-proxy.yaml", document(t, backendObjects(t, cluster.Spec{
+		Name: "orders", Replicas: 2, NodePort: true, FaultProxy: true, ProxyTLS: &faultproxy.TLS{}, Program: &cluster.Program{Image: "orders:1.4"},
+	})...))
+}
+
+// No port of a fault proxy is that of the server.
+func TestPortsOfAFaultProxy(t *testing.T) {
+	for server, want := range map[int][3]int{9000: {17070, 17071, 17072}, 17069: {17070, 17071, 17072}, 17070: {27070, 27071, 27072}, 17072: {27070, 27071, 27072}, 17073: {17070, 17071, 17072}} {
+		spec := cluster.Spec{Port: server, FaultProxy: true, Program: &cluster.Program{Image: "orders:1"}}
+		if got := [3]int{publishedPort(spec), readyPort(spec), agentPort(spec)}; got != want {
+			t.Errorf("port %d: callers, checks and rpclab use the ports %v, want %v", server, got, want)
+		}
+	}
 }
 
 // A cluster without the feature ContainerStopSignals removes the field.

@@ -6,6 +6,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"rpclab/internal/cluster"
 )
 
 const (
@@ -17,8 +20,9 @@ const (
 	mainPort = 7070
 	sidePort = 7071
 
-	mainContainer = "main"
-	sideContainer = "sidecar"
+	mainContainer  = "main"
+	sideContainer  = "sidecar"
+	proxyContainer = "fault-proxy" // before the server of a user
 
 	// nobody is the user in pods; any other than root would do.
 	nobody = 65532
@@ -75,6 +79,24 @@ func resources(cpus float64, memory uint64) corev1.ResourceRequirements {
 		required.Requests[corev1.ResourceMemory], required.Limits[corev1.ResourceMemory] = quantity, quantity
 	}
 	return required
+}
+
+// readinessProbe is the kubelet's form of a check. A kubelet checks gRPC without TLS only, so it then opens the port.
+func readinessProbe(ready cluster.Ready, port int) *corev1.Probe {
+	// A second is the shortest period that Kubernetes allows.
+	probe := &corev1.Probe{PeriodSeconds: 1, TimeoutSeconds: 1, FailureThreshold: 3, SuccessThreshold: 1}
+	switch {
+	case ready.Kind == cluster.ReadyHTTP:
+		probe.HTTPGet = &corev1.HTTPGetAction{Path: ready.Path, Port: intstr.FromInt(port)}
+		if ready.TLS {
+			probe.HTTPGet.Scheme = corev1.URISchemeHTTPS
+		}
+	case ready.Kind == cluster.ReadyTCP || ready.TLS:
+		probe.TCPSocket = &corev1.TCPSocketAction{Port: intstr.FromInt(port)}
+	default:
+		probe.GRPC = &corev1.GRPCAction{Port: int32(port)}
+	}
+	return probe
 }
 
 // podSpec is the common part of all pods, with a grace period in seconds.

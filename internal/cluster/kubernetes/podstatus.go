@@ -55,12 +55,23 @@ func countStates(pods []*corev1.Pod, pulls []*corev1.Event, wanted int) string {
 // serverOf is the name of the container with the server.
 func serverOf(pod *corev1.Pod) string { return cmp.Or(pod.Annotations[noteContainer], mainContainer) }
 
-// exits is how often the pod's server has exited. An eviction ends it, too.
+// counted says what a container is whose exits matter; empty: another one.
+func counted(pod *corev1.Pod, container string) string {
+	switch container {
+	case serverOf(pod):
+		return "server"
+	case proxyContainer:
+		return "fault proxy"
+	}
+	return ""
+}
+
+// exits is how often the pod's server, and the fault proxy before it, have exited. An eviction ends them, too.
 func exits(pod *corev1.Pod) (n int32) {
 	exited := eviction(pod) != ""
 	for _, status := range pod.Status.ContainerStatuses {
-		if status.Name == serverOf(pod) {
-			n, exited = status.RestartCount, exited || status.State.Terminated != nil
+		if counted(pod, status.Name) != "" {
+			n, exited = n+status.RestartCount, exited || status.State.Terminated != nil
 		}
 	}
 	if exited {
@@ -69,7 +80,7 @@ func exits(pod *corev1.Pod) (n int32) {
 	return n
 }
 
-// unexpectedExits describes how the pod's server exited, if it exited more often than noted. A
+// unexpectedExits describes how the pod's server, or its fault proxy, exited, if it exited more often than noted. A
 // stopped pod may exit in any way but by an eviction.
 func unexpectedExits(pod *corev1.Pod, noted int32, stopped bool) (failures []string) {
 	if exits(pod) <= noted {
@@ -82,14 +93,14 @@ func unexpectedExits(pod *corev1.Pod, noted int32, stopped bool) (failures []str
 		return nil
 	}
 	for _, status := range pod.Status.ContainerStatuses {
-		terminated := cmp.Or(status.State.Terminated, status.LastTerminationState.Terminated)
-		if status.Name != serverOf(pod) || terminated == nil {
+		terminated, what := cmp.Or(status.State.Terminated, status.LastTerminationState.Terminated), counted(pod, status.Name)
+		if what == "" || terminated == nil {
 			continue
 		}
 		if terminated.Reason == oomKilled {
 			return []string{outOfMemory(pod)}
 		}
-		return []string{fmt.Sprintf("the server of pod %s exited unexpectedly: %s", pod.Name, howExited(terminated))}
+		return []string{fmt.Sprintf("the %s of pod %s exited unexpectedly: %s", what, pod.Name, howExited(terminated))}
 	}
 	return nil
 }

@@ -9,22 +9,13 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"rpclab/internal/cluster"
 )
 
-// portOf is the port at which the backends accept calls.
-func portOf(spec cluster.Spec) int {
-	if spec.Port > 0 {
-		return spec.Port
-	}
-	return servicePort
-}
-
 // programPod is a pod with a server of the user's. It has no permissions and no secret but the files of the
 // program. Its root file system is writable, because servers write where they want.
-func programPod(spec cluster.Spec) (corev1.PodSpec, error) {
+func programPod(image string, spec cluster.Spec) (corev1.PodSpec, error) {
 	program := *spec.Program
 	args, env, err := program.For(cluster.Replica{Address: fmt.Sprint("$(POD_IP):", portOf(spec)), Host: "$(POD_IP)", Port: portOf(spec), ID: "$(POD_NAME)"})
 	if err != nil {
@@ -44,6 +35,7 @@ func programPod(spec cluster.Spec) (corev1.PodSpec, error) {
 	pod.Volumes = []corev1.Volume{{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
 	mountFiles(&pod, &pod.Containers[0], program.Files, slices.Sorted(maps.Keys(program.Files)))
 	stopProgram(&pod, spec)
+	addFaultProxy(&pod, image, spec)
 	return pod, nil
 }
 
@@ -73,24 +65,6 @@ func stopProgram(pod *corev1.PodSpec, spec cluster.Spec) {
 
 // seconds rounds a time up.
 func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
-
-// readinessProbe is the kubelet's form of a check. A kubelet checks gRPC without TLS only, so it then opens the port.
-func readinessProbe(ready cluster.Ready, port int) *corev1.Probe {
-	// A second is the shortest period that Kubernetes allows.
-	probe := &corev1.Probe{PeriodSeconds: 1, TimeoutSeconds: 1, FailureThreshold: 3, SuccessThreshold: 1}
-	switch {
-	case ready.Kind == cluster.ReadyHTTP:
-		probe.HTTPGet = &corev1.HTTPGetAction{Path: ready.Path, Port: intstr.FromInt(port)}
-		if ready.TLS {
-			probe.HTTPGet.Scheme = corev1.URISchemeHTTPS
-		}
-	case ready.Kind == cluster.ReadyTCP || ready.TLS:
-		probe.TCPSocket = &corev1.TCPSocketAction{Port: intstr.FromInt(port)}
-	default:
-		probe.GRPC = &corev1.GRPCAction{Port: int32(port)}
-	}
-	return probe
-}
 
 // checkStopSignal fails if the cluster has ignored the stop signal of the program. TERM is the default of containers whose
 // image sets no other, so it is no failure.

@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"sync"
@@ -13,7 +14,6 @@ import (
 	"rpclab/internal/agent"
 	"rpclab/internal/cluster"
 	"rpclab/internal/cluster/control"
-	"rpclab/internal/security"
 	"rpclab/internal/workload"
 )
 
@@ -28,17 +28,17 @@ const (
 
 // replica is one pod of a deployment.
 type replica struct {
-	run      *run
-	name     string           // of the pod
-	security *security.Config // for the server; nil: none
-	gone     chan struct{}    // closed when the pod is
+	run  *run
+	name string // of the pod
+	spec cluster.Spec
+	gone chan struct{} // closed when the pod is
 
 	mu         sync.Mutex
 	pod        *corev1.Pod         // as last seen
 	ran        time.Time           // when its containers were first seen running; zero: not yet
 	noted      int32               // exits that update has described
 	stopping   bool                // its exit is expected
-	process    *agent.Process      // nil: not attached
+	process    *agent.Process      // of the server, or of the fault proxy before it; nil: not attached
 	controller *control.Controller // of the process
 	paused     bool
 	used       cluster.Usage // as last measured
@@ -46,8 +46,8 @@ type replica struct {
 	counted    bool          // began is known, and is of this process
 }
 
-func newReplica(run *run, pod *corev1.Pod, config *security.Config) *replica {
-	return &replica{run: run, name: pod.Name, security: config, gone: make(chan struct{}), pod: pod, counted: true}
+func newReplica(run *run, pod *corev1.Pod, spec cluster.Spec) *replica {
+	return &replica{run: run, name: pod.Name, spec: spec, gone: make(chan struct{}), pod: pod, counted: true}
 }
 
 // keepAttached attaches to the pod's agent, and again after the container restarts, until
@@ -75,26 +75,30 @@ func (r *replica) keepAttached(ctx context.Context) {
 	}
 }
 
-// running says whether the container runs.
+// running says whether the container with the agent runs.
 func (r *replica) running() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	name := mainContainer
+	if hasFaultProxy(r.spec) {
+		name = proxyContainer
+	}
 	for _, container := range r.pod.Status.ContainerStatuses {
-		if container.Name == mainContainer {
+		if container.Name == name {
 			return container.State.Running != nil
 		}
 	}
 	return false
 }
 
-// attach attaches to the server's process.
+// attach attaches to the process of the server, or to that of its fault proxy.
 func (r *replica) attach(ctx context.Context) (*agent.Process, error) {
 	ctx, cancel := context.WithTimeout(ctx, attachTimeout)
 	defer cancel()
 	r.mu.Lock()
 	host := r.pod.Status.PodIP
 	r.mu.Unlock()
-	process, err := r.run.attach(ctx, r.name, mainPort, agent.Target{Name: r.name, Host: host})
+	process, err := r.run.attach(ctx, r.name, agentPort(r.spec), agent.Target{Name: r.name, Host: host})
 	if err != nil {
 		return nil, err
 	}
@@ -105,13 +109,18 @@ func (r *replica) attach(ctx context.Context) (*agent.Process, error) {
 	return process, nil
 }
 
-// adopt makes a process the replica's, and sends it the security configuration.
+// adopt makes a process the replica's, and sends it its keys. A fault proxy that has them ignores them.
 func (r *replica) adopt(process *agent.Process) error {
 	counts := control.NewCallCounts()
 	go func() { _, _ = io.Copy(counts, process.Stdout()) }() // ends with the process
 	controller := control.New(r.name, process.Stdin(), process, counts)
-	if err := controller.SendSecurity(r.security); err != nil {
+	if err := controller.SendSecurity(r.spec.Security); err != nil {
 		return err
+	}
+	if hasFaultProxy(r.spec) && r.spec.ProxyTLS != nil {
+		if err := json.NewEncoder(process.Stdin()).Encode(r.spec.ProxyTLS); err != nil {
+			return err
+		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

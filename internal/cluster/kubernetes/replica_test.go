@@ -10,6 +10,7 @@ import (
 
 	rpclabv1 "rpclab/api/rpclab/v1"
 	"rpclab/internal/agent"
+	"rpclab/internal/cluster"
 	"rpclab/internal/testkit"
 )
 
@@ -69,7 +70,7 @@ func TestCallsOfAStoppedServerCountUntilItRestarts(t *testing.T) {
 		{"restarted", []stoppedServer{{calls: "12", code: 0}, {calls: "3", code: 0}}, 0, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			backend := newReplica(nil, &corev1.Pod{}, nil)
+			backend := newReplica(nil, &corev1.Pod{}, cluster.Spec{})
 			for _, server := range test.servers {
 				if err := backend.adopt(server.process(t)); err != nil {
 					t.Fatal(err)

@@ -1,0 +1,105 @@
+package faultproxy_test
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"rpclab/internal/cluster/faultproxy"
+	"rpclab/internal/workload"
+)
+
+// serveAt serves at an address until stop is called.
+func serveAt(t *testing.T, address string) (stop func()) {
+	t.Helper()
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return serveOn(t, listener, &workload.Server{ID: "b"})
+}
+
+// A proxy in a pod outlives its backend: calls fail meanwhile, and succeed when the backend listens again. When the pod
+// stops, it accepts connections until the backend no longer does.
+func TestAProxyInAPodOutlivesItsBackend(t *testing.T) {
+	first, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	backend := first.Addr().String()
+	stop := serveOn(t, first, &workload.Server{ID: "b"})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy, address := faultproxy.New(backend), listener.Addr().String()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	ended := make(chan struct{})
+	go func() {
+		proxy.ServeInPod(ctx, listener.(*net.TCPListener))
+		close(ended)
+	}()
+	call := func() codes.Code {
+		_, _, err := greet(t, dial(t, address), "you")
+		return status.Code(err)
+	}
+	if got := call(); got != codes.OK {
+		t.Errorf("a call of a running backend ends with %s, want OK", got)
+	}
+	stop()
+	if got := call(); got != codes.Unavailable {
+		t.Errorf("a call of a backend that does not listen ends with %s, want UNAVAILABLE", got)
+	}
+	stop = serveAt(t, backend)
+	if got := call(); got != codes.OK {
+		t.Errorf("a call of a backend that restarted ends with %s, want OK", got)
+	}
+	cancel() // the pod stops
+	if got := call(); got != codes.OK {
+		t.Errorf("a call while the backend drains ends with %s, want OK", got)
+	}
+	select {
+	case <-ended:
+		t.Error("the proxy ended before its backend")
+	default:
+	}
+	stop()
+	<-ended
+	if conn, err := net.Dial("tcp", address); err == nil {
+		conn.Close()
+		t.Error("the proxy accepts connections after its backend has stopped")
+	}
+}
+
+func TestReadinessAlternates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		proxy := faultproxy.New("127.0.0.1:1")
+		check := func(when string, want int) {
+			t.Helper()
+			w := httptest.NewRecorder()
+			proxy.Readiness().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+			if w.Code != want {
+				t.Errorf("%s the check is answered with %d, want %d", when, w.Code, want)
+			}
+		}
+		check("without a fault", http.StatusOK)
+		proxy.SetFault(workload.Fault{Flap: 4 * time.Second})
+		check("at first", http.StatusServiceUnavailable)
+		<-time.After(3 * time.Second)
+		proxy.SetFault(workload.Fault{Flap: 4 * time.Second, Slow: time.Second}) // does not begin again
+		<-time.After(2 * time.Second)
+		check("after 5 s", http.StatusOK)
+		<-time.After(4 * time.Second)
+		check("after 9 s", http.StatusServiceUnavailable)
+		proxy.SetFault(workload.Fault{})
+		check("after a recovery", http.StatusOK)
+	})
+}

@@ -1,0 +1,91 @@
+package kube
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"rpclab/internal/result"
+)
+
+// faults runs events on two pods of a service, whose calls are balanced, and returns the arm.
+func faults(t *testing.T, dir, service string) result.Arm {
+	t.Helper()
+	file := filepath.Join(dir, "faults.yaml")
+	text := fmt.Sprintf(`experiment: faults
+question: What does a slow backend cost, what one that fails, and what one whose health alternates?
+services:
+  shop:
+    %s
+defaults: {service: shop, workload: {call: hello}, route: endpointslice, caller: {timeout: 10s}, load: {open: {rate: 100, duration: 26s}}}
+arms: {watching: {}}
+events:
+  - {at: 2s, slow: {backends: 1, by: 400ms}}
+  - {at: 6s, recover: true}
+  - {at: 8s, fail: {backends: 1, code: RESOURCE_EXHAUSTED, share: 50 %%}}
+  - {at: 12s, recover: true}
+  - {at: 13s, flap: {backends: 1, every: 6s}}
+  - {at: 23s, recover: true}
+rounds: 1
+`, service)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := mustRun(t, file)
+	for _, e := range d.Events {
+		if e.Error != "" {
+			t.Errorf("%s: %s", e.What, e.Error)
+		}
+		if e.Action == result.ActionFlap && e.Took.Avoided == nil {
+			t.Errorf("%s: the pod got calls all the time: %d of %d", e.What, e.AnsweredByAffected, e.Answered)
+		}
+	}
+	a := d.Arms[0]
+	if failed := a.Errors["RESOURCE_EXHAUSTED"]; failed == 0 || failed != a.Failed() || failed > 160 { // of about 200 calls to that pod
+		t.Errorf("the errors are %v %v, want only RESOURCE_EXHAUSTED, of half of the calls to one pod", a.Errors, a.Samples)
+	}
+	if a.Service.P95 < 400 || a.Service.P50 > 300 { // about 200 of 2,600 calls were slowed down
+		t.Errorf("of the answered calls p50 is %v ms and p95 %v ms, want a p95 of at least 400", a.Service.P50, a.Service.P95)
+	}
+	if len(d.FaultProxies) != 1 || d.FaultProxies[0].Unknown == "" {
+		t.Errorf("the cost of the fault proxy is %+v, want that it is not known", d.FaultProxies)
+	}
+	return a
+}
+
+func TestAPodOfTheUserIsSlowFailsAndFlaps(t *testing.T) {
+	t.Parallel()
+	server := `server: {` + strings.ReplaceAll(imageServer(t, ", replicas: 2"), "\n", "") + `}
+    calls: {hello: {method: rpclab.v1.Greeter/SayHello, data: {name: you}, check: 'answer.message == "Hello, you"'}}`
+	a := faults(t, t.TempDir(), server)
+	if len(a.Backends) != 2 {
+		t.Errorf("the pods %v answered, want two", a.Backends)
+	}
+}
+
+// The proxy decrypts and encrypts the calls, with keys that no object of the cluster contains.
+func TestAPodOfTheUserWithMutualTLSIsSlowFailsAndFlaps(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	shop := secureShop(t, dir)
+	faults(t, dir, fmt.Sprintf("server: {image: %q, port: 9000, args: [\"{{.Address}}\"], replicas: 2, ready: tcp, files: %s}\n    %s", secureImage, secureFiles, shop))
+}
+
+// The proxies of pods that a rollout replaces accept connections until the servers behind them no longer do.
+func TestARolloutOfPodsWithFaultProxiesLosesNoCalls(t *testing.T) {
+	t.Parallel()
+	file := greeter(t, imageServer(t, ", replicas: 2"))
+	d := mustRun(t, "churn", "--quick", "--service", file, "--arms", "endpointslice", "--set", "load.open.rate=100",
+		"--set", "load.open.duration=20s", "--set", "server.drain=2s", "--set", "caller.timeout=15s",
+		"--set", "events=[{at: 1s, slow: {backends: 1, by: 1ms}}, {at: 3s, roll: true}]")
+	for _, e := range d.Events {
+		if e.Error != "" || e.Failed > 0 {
+			t.Errorf("%s: error %q, %d calls failed: %v", e.What, e.Error, e.Failed, e.Errors)
+		}
+	}
+	if e := d.Events[1]; e.Took.FirstCall == nil {
+		t.Error("no new pod got a call after the rollout")
+	}
+}
