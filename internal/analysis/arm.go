@@ -92,7 +92,7 @@ func mergeTrials(arm *result.Arm) error {
 		}
 	}
 	m.Rate, m.Window = rates.merged()
-	m.Kernel, m.ConnectingMS = mergeWork(arm.Trials)
+	m.Kernel, m.JVM, m.ConnectingMS = mergeWork(arm.Trials)
 	arm.Measures = m
 	arm.Capacity = capacities(arm.Trials)
 	arm.Followed = followTime(arm.Trials)

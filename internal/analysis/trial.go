@@ -36,6 +36,8 @@ type Record struct {
 	Proxies, Gateways, ControlPlane cluster.Usage
 	// Kernel is what the kernel counted during the load; nil: it counted for others, too.
 	Kernel *measure.KernelCounters
+	// JVMs is what the Java virtual machines of servers and gateways spent on themselves; nil: there are none.
+	JVMs *measure.JVMTimes
 }
 
 // CallerRecord is what one caller measured of its share of a load.
@@ -62,7 +64,7 @@ func (r Record) Summarize(trial result.Trial) result.Trial {
 		Gateway: usagePerCall(r.Gateways, seen.Calls),
 		Control: usagePerCall(r.ControlPlane, seen.Calls),
 	}
-	trial.Kernel, trial.ConnectingMS = kernelPerCall(r.Kernel, seen.Calls), connectingPerCall(seen)
+	trial.Kernel, trial.JVM, trial.ConnectingMS = kernelPerCall(r.Kernel, seen.Calls), jvmPerCall(r.JVMs, seen.Calls), connectingPerCall(seen)
 	trial.ProxyConnections = r.Proxies.Connections
 	trial.Servers = map[string]result.ServerUsage{}
 	for id, u := range r.Servers {

@@ -46,7 +46,7 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 	defer endpoints.stop()
 	endMachine := watchMachine(l.otherRuns, func() []measure.Watched { return append(l.bed.processes(), l.callers.localProcesses()...) })
 	endProcessors := recordProcessors(l.processors)
-	kernel := measure.ReadKernelCounters()
+	kernel, endJVMs := measure.ReadKernelCounters(), recordJVMs(l.bed)
 	proxyCPU := faultProxyCPU(servers)
 	o.Watch = l.progress.listener != nil
 	limited, cancel := context.WithTimeout(ctx, l.trial.timeout)
@@ -65,6 +65,7 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 	l.progress.endedPhase(Phase{Name: cmp.Or(l.phase, PhaseLoad), Trial: l.trial.Trial, Began: start, Err: err})
 	measured.Memory = endMemory()
 	kernel = measure.ReadKernelCounters().Since(kernel)
+	jvms := endJVMs()
 	performed := endEvents()
 	measured.MachineWarnings = endMachine()
 	if err != nil {
@@ -97,7 +98,7 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 	measured.Lost = l.bed.failures()
 	r := analysis.Record{
 		Config: l.trial.Config, CallsBackends: l.trial.library.callsBackends(), BackendsUnknown: unknown, OwnNames: ownNames, Start: start, Callers: l.callers.records(shares), Merged: merged,
-		Events: performed, Endpoints: endpoints.stop(), Servers: servers.Usage(),
+		Events: performed, Endpoints: endpoints.stop(), Servers: servers.Usage(), JVMs: jvms,
 	}
 	if r.Proxies, r.Gateways, r.ControlPlane, err = l.bed.usage(); err != nil {
 		return failedTrial(ctx, measured, fmt.Errorf("read the usage of proxies, gateway and control plane: %w", err))
@@ -120,6 +121,20 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 		r.CallsStarted = servers.CallCounts()
 	}
 	return r.Summarize(measured), nil
+}
+
+// recordJVMs returns a function that returns what Java virtual machines of a testbed spend on themselves until then;
+// nil: there are none on this machine.
+func recordJVMs(bed testbed) (end func() *measure.JVMTimes) {
+	read := func() map[int]measure.JVMTimes {
+		var pids []int
+		for _, p := range bed.processes() {
+			pids = append(pids, p.PID)
+		}
+		return measure.ReadJVMs(pids...)
+	}
+	before := read()
+	return func() *measure.JVMTimes { return measure.JVMTimesSince(before, read()) }
 }
 
 // eventPhase is the phase of an event during a load that started at start.

@@ -32,6 +32,8 @@ var quantities = []quantity{
 	{"gateway CPU µs", func(a result.Arm) float64 { return a.Resources.Gateway.CPU }},
 	{"proxy CPU µs", func(a result.Arm) float64 { return a.Resources.Proxy.CPU }},
 	{"server CPU µs", func(a result.Arm) float64 { return a.Resources.Server.CPU }},
+	{"GC µs", jvm(func(j result.JVM) float64 { return j.Collecting })},
+	{"JIT µs", jvm(func(j result.JVM) float64 { return j.Compiling })},
 	{"connections", kernel(func(k result.Kernel) float64 { return k.Connections })},
 	{"segments", kernel(func(k result.Kernel) float64 { return k.Segments })},
 	{"bytes", kernel(func(k result.Kernel) float64 { return k.Bytes })},
@@ -44,6 +46,15 @@ func kernel(read func(result.Kernel) float64) func(result.Arm) float64 {
 			return math.NaN()
 		}
 		return read(*a.Kernel)
+	}
+}
+
+func jvm(read func(result.JVM) float64) func(result.Arm) float64 {
+	return func(a result.Arm) float64 {
+		if a.JVM == nil {
+			return math.NaN()
+		}
+		return read(*a.JVM)
 	}
 }
 
@@ -64,7 +75,7 @@ func differences(p *page, d result.Document) {
 		seen = append(seen, of)
 		a, knowsA := arms[result.ArmKey{Name: v.A, Cell: of.cell}]
 		b, knowsB := arms[result.ArmKey{Name: v.B, Cell: of.cell}]
-		counted := a.Kernel != nil && b.Kernel != nil || a.ConnectingMS != nil && b.ConnectingMS != nil
+		counted := a.Kernel != nil && b.Kernel != nil || a.JVM != nil && b.JVM != nil || a.ConnectingMS != nil && b.ConnectingMS != nil
 		if !knowsA || !knowsB || !counted || losesCalls(a) || losesCalls(b) {
 			continue
 		}
@@ -87,6 +98,9 @@ func differences(p *page, d result.Document) {
 	}
 	if slices.ContainsFunc(t.columns, func(c column) bool { return c.name == "set-up µs" }) {
 		note += "set-up: TCP and TLS handshakes of the connections that callers opened. "
+	}
+	if slices.ContainsFunc(t.columns, func(c column) bool { return strings.HasPrefix(c.name, "GC") || strings.HasPrefix(c.name, "JIT") }) {
+		note += "GC and JIT: garbage collections, and compilations in threads of their own, of the Java virtual machines of servers and gateways, in elapsed time. "
 	}
 	if slices.ContainsFunc(t.columns, func(c column) bool { return c.name == "segments" }) {
 		note += "The kernel counts TCP connections opened, TCP segments and bytes sent, and context switches, of this whole machine. "

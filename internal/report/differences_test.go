@@ -52,3 +52,24 @@ func TestWhatACallOfADecidedDifferenceTakesMore(t *testing.T) {
 		t.Errorf("a run without decided differences has %v", p.blocks)
 	}
 }
+
+func TestWhatAJavaVirtualMachineTakesMore(t *testing.T) {
+	java := func(name string, collecting, compiling float64) result.Arm {
+		return result.Arm{Name: name, Measures: result.Measures{JVM: &result.JVM{Collecting: collecting, Compiling: compiling}}}
+	}
+	d := result.Document{
+		Arms:     []result.Arm{java("webflux", 30, 400), java("blocking", 20, 100), {Name: "go"}},
+		Verdicts: []result.Verdict{{Kind: result.OfBaseline, A: "webflux", B: "blocking", Decision: "worse"}, {Kind: result.OfBaseline, A: "go", B: "blocking", Decision: "better"}},
+	}
+	var p page
+	differences(&p, d)
+	var out strings.Builder
+	_ = writeMarkdown(&out, p)
+	text := strings.Join(strings.Fields(out.String()), " ")
+	if !strings.Contains(text, "| arm | against | GC µs | JIT µs |") || !strings.Contains(text, "| webflux | blocking | +10 | +300 |") || !strings.Contains(text, "GC and JIT: ") {
+		t.Errorf("%s", text)
+	}
+	if strings.Contains(text, "| go |") {
+		t.Errorf("nothing is known of both arms:\n%s", text)
+	}
+}

@@ -123,6 +123,9 @@ type Measures struct {
 	// Kernel is what the kernel of this machine counted during the load, per call. nil: not known, because the
 	// load was made on other machines or at the same time as that of another arm.
 	Kernel *Kernel `json:"kernel_per_call,omitempty"`
+	// JVM is what the Java virtual machines of servers and gateways on this machine spent on themselves, per call. nil:
+	// there are none, or one has ended.
+	JVM *JVM `json:"jvm_per_call,omitempty"`
 	// ConnectingMS is how long the connections that callers opened during the load took to set up (TCP and TLS), per
 	// call. nil: the caller does not report it.
 	ConnectingMS *float64 `json:"connecting_ms_per_call,omitempty"`

@@ -120,6 +120,12 @@ type Usage struct {
 	ThrottledMS float64 `json:"throttled_ms,omitempty"`
 }
 
+// JVM is what Java virtual machines spent on themselves for a call, in microseconds of elapsed time.
+type JVM struct {
+	Collecting float64 `json:"gc_us"`      // pauses of the program, and cycles of collectors beside it
+	Compiling  float64 `json:"compile_us"` // of all compiler threads
+}
+
 // Kernel is what callers, proxies and servers of a load made the kernel do, per call. Other programs of the machine
 // may have added to it.
 type Kernel struct {

@@ -23,6 +23,10 @@ func TestLadderLimitsServers(t *testing.T) {
 		if b := a.Bound; b == nil || b.Binds != "users" || b.ServiceMS != 349.5 || b.Reached <= 0 {
 			t.Errorf("%s: the bound is %+v, want users with a service time of 349.5 ms", a.Name, b)
 		}
+		java := slices.Contains([]string{"rest-blocking", "rest-virtual", "rest-webflux", "grpc-netty", "grpc-servlet"}, a.Name)
+		if java != (a.JVM != nil) || java && (a.JVM.Compiling <= 0 || a.JVM.Collecting < 0) {
+			t.Errorf("%s: Java virtual machines spent %+v on a call; want compilations of those that run Java alone", a.Name, a.JVM)
+		}
 		trial := a.Trials[0]
 		if !strings.HasPrefix(trial.Limits, "cgroup v") {
 			t.Errorf("%s: limits are enforced by %q, want control groups: run the tests as root, with /sys/fs/cgroup writable", a.Name, trial.Limits)
