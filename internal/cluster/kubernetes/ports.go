@@ -18,7 +18,7 @@ func publishedPort(spec cluster.Spec) int {
 	return portOf(spec)
 }
 
-// hasFaultProxy says whether a fault proxy stands before each server.
+// hasFaultProxy says whether a fault proxy runs between callers and each server.
 func hasFaultProxy(spec cluster.Spec) bool { return spec.FaultProxy && spec.Program != nil }
 
 // The container of a fault proxy has three ports, from firstProxyPort on: of the proxy itself, of its readiness checks,
