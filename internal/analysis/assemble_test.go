@@ -201,11 +201,13 @@ func TestEveryPairIsComparedOnce(t *testing.T) {
 
 func TestAWarningNamesEachFailedTrial(t *testing.T) {
 	d := arms(t, 10)
+	d.Arms[0].Trials = append(d.Arms[0].Trials, result.Trial{Round: 2, Failed: "the caller died after 1.2 s"}, result.Trial{Round: 3, Failed: "the caller died after 11 s"})
 	d.Arms[1].Cell = result.Cell{"load.burst": 300}
 	d.Arms[1].Trials[0].Failed = "the caller died"
 	d.Arms[1].Trials[0].Lost = []string{"server b0 exited unexpectedly"}
 	got := strings.Join(Assemble(d).Warnings, "\n")
-	want := "other at load.burst=300, round 1 gave no measurement: the caller died\n" +
+	want := "base, rounds 2 and 3 gave no measurement: the caller died after 1.2 s\n" +
+		"other at load.burst=300, round 1 gave no measurement: the caller died\n" +
 		"other at load.burst=300, round 1: server b0 exited unexpectedly"
 	if got != want {
 		t.Errorf("warnings are\n%s\nwant\n%s", got, want)

@@ -20,10 +20,10 @@ func warnings(arm result.Arm) []string {
 	if arm.Route == notProven {
 		all = append(all, fmt.Sprintf("%s: the route %s is not proven, because no test of rpclab runs it: check which backends were called, and the proxies' own metrics", place(arm), arm.Route))
 	}
+	for _, failed := range arm.FailedTrials() {
+		all = append(all, fmt.Sprintf("%s, %s gave no measurement: %s", place(arm), failed.Where(), failed.Reason))
+	}
 	for _, t := range arm.Trials {
-		if t.Failed != "" {
-			all = append(all, fmt.Sprintf("%s, round %d gave no measurement: %s", place(arm), t.Round, t.Failed))
-		}
 		for _, lost := range t.Lost {
 			all = append(all, fmt.Sprintf("%s, round %d: %s", place(arm), t.Round, lost))
 		}

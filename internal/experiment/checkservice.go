@@ -223,8 +223,6 @@ func (d *document) checkServiceEvents(e *Experiment, c Config, s Service, wrong 
 			}
 		case s.Server.Service != "":
 			wrong.add(at.at, "%s would disturb the Service %s, which rpclab did not start: use kill, roll or scale with --allow-disruption, or set server.deployment in place of server.service", action, s.Server.Service)
-		case s.Server.Command == nil && slices.Contains([]string{"pause", "resume"}, action):
-			wrong.add(at.at, "%s sends a signal to a process, and rpclab cannot do that in pods of the service %s: use kill, stop, roll or scale", action, s.Name)
 		case event.NeedsFaultProxy(s.InPods()) && s.TLS != nil && c.Caller.Command != nil:
 			wrong.add(at.at, "%s needs a proxy with a certificate of the run, and rpclab cannot make the client of caller.command trust it: remove tls from the service %s, use a caller of rpclab, or use kill, stop, pause, flap, roll, scale or cut", action, s.Name)
 		}

@@ -114,9 +114,9 @@ func (e Event) Action() (action string, count int) {
 func (e Event) Rolls() bool { return e.Roll || e.RollTo != "" }
 
 // NeedsFaultProxy reports whether a proxy before the backends of a user's service performs the event. rpclab's own
-// servers perform it themselves. In pods the proxy also makes the health alternate, which rpclab itself does elsewhere.
+// servers perform it themselves. In pods the proxy also makes the health alternate, and is what a pause suspends.
 func (e Event) NeedsFaultProxy(inPods bool) bool {
-	return e.Slow != nil || e.Fail != nil || inPods && e.Flap != nil
+	return e.Slow != nil || e.Fail != nil || inPods && (e.Flap != nil || e.Pause > 0)
 }
 
 // backendAction returns the field and the number of backends of an action on some backends; "": another action.

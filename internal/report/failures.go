@@ -26,10 +26,8 @@ func failures(p *page, d result.Document) {
 			said = append(said, fmt.Sprintf("%s: %s dropped: due while as many calls as allowed were in flight, and so never sent",
 				name, plural(int(arm.Dropped), "call")))
 		}
-		for _, trial := range arm.Trials {
-			if trial.Failed != "" {
-				said = append(said, fmt.Sprintf("%s, round %d: no measurement: %s", name, trial.Round, cut(clean(trial.Failed), 400)))
-			}
+		for _, failed := range arm.FailedTrials() {
+			said = append(said, fmt.Sprintf("%s, %s: no measurement: %s", name, failed.Where(), cut(clean(failed.Reason), 400)))
 		}
 	}
 	if len(said) == 0 {

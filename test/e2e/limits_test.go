@@ -15,9 +15,10 @@ func TestAChannelPerCallExceedsLimitsAndASharedChannelDoesNot(t *testing.T) {
 			t.Errorf("%s: %d calls, errors %v (%v)", name, a.Calls, a.Errors, a.Samples)
 		}
 	}
+	// How many calls fail depends on how many channels are open at once, and so on the speed of the client.
 	for name, reason := range map[string]string{"open-files": "too many open files", "ports": "cannot assign requested address"} {
 		a := arm(t, d, name)
-		if failed := a.Errors["UNAVAILABLE"]; failed < a.Calls/3 || failed == a.Calls || !strings.Contains(a.Samples["UNAVAILABLE"], reason) {
+		if failed := a.Errors["UNAVAILABLE"]; failed == 0 || failed == a.Calls || !strings.Contains(a.Samples["UNAVAILABLE"], reason) {
 			t.Errorf("%s: %d of %d calls failed, %v; want some with UNAVAILABLE: %s", name, failed, a.Calls, a.Samples, reason)
 		}
 	}

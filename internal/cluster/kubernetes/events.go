@@ -80,10 +80,11 @@ func (d *deployment) Rollout(ctx context.Context, next *cluster.Program) ([]stri
 	return identities(old), nil
 }
 
-// Pause suspends the n oldest ready backends with SIGSTOP, if they are rpclab's own servers.
+// Pause suspends the n oldest ready backends with SIGSTOP. Of the program of a user it suspends the fault proxy, so
+// callers and the kubelet get no response from the pod.
 func (d *deployment) Pause(_ context.Context, n int) ([]string, error) {
-	if !d.ownServers() {
-		return nil, fmt.Errorf("pause %s: rpclab cannot send signals to the program of a pod", d.name)
+	if !d.hasAgents() {
+		return nil, fmt.Errorf("pause %s: its pods have no fault proxy", d.name)
 	}
 	return d.forOldest(n, func(backend *replica) error { return backend.signal(syscall.SIGSTOP) })
 }
