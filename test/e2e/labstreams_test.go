@@ -118,7 +118,7 @@ func (c *studyClient) check(t *testing.T, answer *streams.CalcMessage, n int) {
 
 func TestLabUpStreamsServesTheStudysClient(t *testing.T) {
 	t.Parallel()
-	port, dir := unusedPort(t), filepath.Join(t.TempDir(), "keys")
+	port, dir := unusedPorts(t, 1), filepath.Join(t.TempDir(), "keys")
 	lab, _, _ := labUp(t, 2, "streams", "--port", strconv.Itoa(port), "--keys-dir", dir)
 	client := newStudyClient(t, dir, port)
 	answers, err := client.PerformCalculationFrom(client.outgoing(t), &emptypb.Empty{})

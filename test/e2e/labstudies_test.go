@@ -27,16 +27,6 @@ import (
 	"rpclab/internal/testkit"
 )
 
-// unusedPort returns a port that no other test has.
-func unusedPort(t *testing.T) int {
-	t.Helper()
-	port := 20000 + os.Getpid()%9000 + int(1000*labs.Add(1))
-	for !free(port) {
-		port++
-	}
-	return port
-}
-
 // labUp starts `rpclab lab up` and returns when it has printed a table of so many rows. A write to input
 // reaches its standard input.
 func labUp(t *testing.T, rows int, args ...string) (lab *exec.Cmd, input io.Writer, table string) {
@@ -102,7 +92,7 @@ func studyBurst(t *testing.T, port int, kind string, n int) (counts map[string]i
 
 func TestLabUpChannelsServesTheStudysCommands(t *testing.T) {
 	t.Parallel()
-	port := unusedPort(t)
+	port := unusedPorts(t, 1)
 	lab, input, table := labUp(t, 3, "channels", "--port", strconv.Itoa(port))
 	if want := fmt.Sprintf("curl 'http://127.0.0.1:%d/?type=ClientWithReuseConn&n=1000'", port); !strings.Contains(table, want) {
 		t.Errorf("the table does not show %s:\n%s", want, table)
@@ -155,7 +145,7 @@ func plaintext(t *testing.T, port int) *grpc.ClientConn {
 // one before.
 func TestLabUpChainServesTheStudysClients(t *testing.T) {
 	t.Parallel()
-	rest, port := unusedPort(t), unusedPort(t)
+	rest, port := unusedPorts(t, 1), unusedPorts(t, 1)
 	lab, _, _ := labUp(t, 2, "chain", "--rest-port", strconv.Itoa(rest), "--port", strconv.Itoa(port))
 	if got := sh(t, "curl -fsS http://localhost:%d/increase/41", rest); got != `{"number":42}` {
 		t.Errorf("REST answers %s", got)
@@ -247,7 +237,7 @@ var orderID = regexp.MustCompile(`"value":"([0-9a-f-]{36})"`)
 
 func TestLabUpLadderServesTheStudysMessagesAndLoad(t *testing.T) {
 	t.Parallel()
-	rest, port, dir := unusedPort(t), unusedPort(t), filepath.Join(t.TempDir(), "k6")
+	rest, port, dir := unusedPorts(t, 1), unusedPorts(t, 1), filepath.Join(t.TempDir(), "k6")
 	lab, _, _ := labUp(t, 2, "ladder", "--language", "go", "--cpus", "0", "--memory", "0", "--rest-port", strconv.Itoa(rest), "--port", strconv.Itoa(port), "--script", dir)
 	began := time.Now()
 	got := sh(t, `curl -fsS -H 'content-type: application/json' -d '{"customerId": "AAABBB", "createdAt": "2025-04-28T22:47:00+02:00", "paymentMethod": "CREDIT_CARD", "articles": [{"id": "0", "quantity": 1, "unitPrice": 10.5}]}' http://localhost:%d/orders`, rest)

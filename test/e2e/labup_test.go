@@ -22,13 +22,24 @@ import (
 
 var labs atomic.Int32
 
+// unusedPorts returns the first of some ports in a row that no other test has. They are below those that the kernel gives
+// to connections, of which one could be opened between this check and the use of a port.
+func unusedPorts(t *testing.T, some int) (first int) {
+	t.Helper()
+	first = 10000 + os.Getpid()%200*100 + int(10*labs.Add(1))
+	for port := first; port < first+some; port++ {
+		if !free(port) {
+			first = port + 1
+		}
+	}
+	return first
+}
+
 // up starts `rpclab lab up balancing` with routes (ClusterIP and headless first) on free ports, and
 // returns when it has printed its table.
 func up(t *testing.T, routes string, args ...string) (lab *exec.Cmd, port int) {
 	t.Helper()
-	port = 20000 + os.Getpid()%9000 + int(1000*labs.Add(1)) // each test's own
-	for ; !free(port) || !free(port+1) || !free(port+2); port++ {
-	}
+	port = unusedPorts(t, 3)
 	lab = command(t, t.TempDir(), append([]string{"lab", "up", "balancing", "--routes", routes, "--port", strconv.Itoa(port)}, args...)...)
 	lab.Stderr = os.Stderr
 	out, err := lab.StdoutPipe()
