@@ -63,7 +63,7 @@ func plan(program string) ([]lane, error) {
 			{name: "servers of others", args: []string{"test/conformance/servers/build.sh"}},
 			{name: "collector", args: []string{"test/dashboards/build.sh"}},
 			// It compiles packages as a release does, which other stages do not need.
-			{name: "release", needs: built, after: []string{"e2e alone"}, args: []string{"go", "-C", "tools/release", "test", "-count=1", "-timeout", "30m", "."}},
+			{name: "release", needs: []string{"build rpclab", "Debian packages"}, after: []string{"e2e alone"}, args: []string{"go", "-C", "tools/release", "test", "-count=1", "-timeout", "30m", "."}},
 			{name: "lint", needs: built, after: []string{"e2e alone"}, args: []string{"make", "--no-print-directory", "lint"}},
 		}},
 		{nice: "19", stages: []stage{

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -79,6 +80,19 @@ func TestRelease(t *testing.T) {
 		}
 		works(t, root, "/usr/bin/rpclab", "/usr/share/man/man1", "/usr/share/bash-completion/completions/rpclab")
 	})
+	t.Run("RPM package", func(t *testing.T) {
+		root := t.TempDir()
+		// Debian's rpm installs nothing without --force-debian, not even into another root.
+		install := exec.CommandContext(t.Context(), "rpm", "--root="+root, "--force-debian", "--install", only(t, dist, "*_"+runtime.GOARCH+".rpm"))
+		if out, err := install.CombinedOutput(); err != nil {
+			t.Fatalf("rpm: %v (Debian: apt-get install rpm)\n%s", err, out)
+		}
+		works(t, root, "/usr/bin/rpclab", "/usr/share/man/man1", "/usr/share/bash-completion/completions/rpclab")
+	})
+	t.Run("image", func(t *testing.T) {
+		root := t.TempDir()
+		runs(t, root, unpackImage(t, only(t, dist, "*_"+runtime.GOARCH+"_image.tar"), root))
+	})
 	t.Run("bill of materials", func(t *testing.T) { lists(t, only(t, dist, "*.cdx.json"), wanted) })
 }
 
@@ -127,28 +141,96 @@ func unpack(t *testing.T, file, root string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for archive := tar.NewReader(text); ; {
+	for name, file := range entries(t, text) {
+		_, below, _ := strings.Cut(name, "/")
+		file.write(t, filepath.Join(root, below))
+	}
+}
+
+// entry is a file of an archive.
+type entry struct {
+	content []byte
+	mode    os.FileMode
+}
+
+func (e entry) write(t *testing.T, path string) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, e.content, e.mode.Perm())); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// entries returns the regular files of an archive by their names.
+func entries(t *testing.T, from io.Reader) map[string]entry {
+	t.Helper()
+	all := map[string]entry{}
+	for archive := tar.NewReader(from); ; {
 		header, err := archive.Next()
 		if errors.Is(err, io.EOF) {
-			return
+			return all
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, name, _ := strings.Cut(header.Name, "/")
-		var content bytes.Buffer
-		if _, err := io.Copy(&content, archive); err != nil {
+		content, err := io.ReadAll(archive)
+		if err != nil {
 			t.Fatal(err)
 		}
-		to := filepath.Join(root, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.WriteFile(to, content.Bytes(), header.FileInfo().Mode())); err != nil {
-			t.Fatal(err)
+		if header.Typeflag == tar.TypeReg {
+			all[header.Name] = entry{content, header.FileInfo().Mode()}
 		}
 	}
 }
 
+// unpackImage unpacks the layers of an image, as docker load reads it, into root, and returns its program.
+func unpackImage(t *testing.T, file, root string) (program string) {
+	t.Helper()
+	packed, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer packed.Close()
+	all := entries(t, packed)
+	var images []struct {
+		Config string
+		Layers []string
+	}
+	var config struct{ Config struct{ Entrypoint []string } }
+	if err := json.Unmarshal(all["manifest.json"].content, &images); err != nil || len(images) != 1 {
+		t.Fatalf("manifest.json has %d images, want 1: %v", len(images), err)
+	}
+	if err := json.Unmarshal(all[images[0].Config].content, &config); err != nil || len(config.Config.Entrypoint) == 0 {
+		t.Fatalf("the image has no entry point: %v", err)
+	}
+	for _, layer := range images[0].Layers {
+		text, err := gzip.NewReader(bytes.NewReader(all[layer].content))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, file := range entries(t, text) {
+			file.write(t, filepath.Join(root, name))
+		}
+	}
+	return config.Config.Entrypoint[0]
+}
+
 // works runs the program of a root directory in it, and reads its man page and completion.
 func works(t *testing.T, root, program, pages, completion string) {
+	t.Helper()
+	runs(t, root, program)
+	page := only(t, filepath.Join(root, pages), "rpclab-run.1*")
+	shown, err := exec.CommandContext(t.Context(), "sh", "-c", `zcat -f "$0" | grep -A1 '^.SH NAME'`, page).CombinedOutput()
+	if err != nil || !strings.Contains(string(shown), "rpclab-run - ") {
+		t.Errorf("%s: %v\n%s", page, err, shown)
+	}
+	complete := exec.CommandContext(t.Context(), "bash", "-c", `PATH="$1:$PATH"; . "$0" && declare -F __start_rpclab`, filepath.Join(root, completion), filepath.Join(root, filepath.Dir(program)))
+	if out, err := complete.CombinedOutput(); err != nil {
+		t.Errorf("%s: %v\n%s", completion, err, out)
+	}
+}
+
+// runs runs the program of a root directory in it.
+func runs(t *testing.T, root, program string) {
 	t.Helper()
 	if info, err := os.Stat(filepath.Join(root, program)); err != nil || info.Size() > largest {
 		t.Errorf("the program has %v bytes (error %v), want at most %.0f", info.Size(), err, largest)
@@ -177,15 +259,6 @@ func works(t *testing.T, root, program, pages, completion string) {
 	}
 	if text, err := os.ReadFile(filepath.Join(root, "tmp", "report.html")); err != nil || !bytes.Contains(text, []byte("</html>")) {
 		t.Errorf("the HTML report has %d bytes without its end (error %v)", len(text), err)
-	}
-	page := only(t, filepath.Join(root, pages), "rpclab-run.1*")
-	shown, err := exec.CommandContext(t.Context(), "sh", "-c", `zcat -f "$0" | grep -A1 '^.SH NAME'`, page).CombinedOutput()
-	if err != nil || !strings.Contains(string(shown), "rpclab-run - ") {
-		t.Errorf("%s: %v\n%s", page, err, shown)
-	}
-	complete := exec.CommandContext(t.Context(), "bash", "-c", `PATH="$1:$PATH"; . "$0" && declare -F __start_rpclab`, filepath.Join(root, completion), filepath.Join(root, filepath.Dir(program)))
-	if out, err := complete.CombinedOutput(); err != nil {
-		t.Errorf("%s: %v\n%s", completion, err, out)
 	}
 }
 
