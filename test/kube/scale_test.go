@@ -33,14 +33,14 @@ func TestSoakTwentyCallers(t *testing.T) {
 	}
 }
 
-// TestSoakFortyBackendsInFourSlices makes calls to backends whose EndpointSlices the controller made.
-func TestSoakFortyBackendsInFourSlices(t *testing.T) {
-	d := mustRun(t, "testdata/routes.yaml", "--arms", "headless,endpointslice,kuberesolver,xds", "--set", "server.replicas=40")
+// TestSoakHundredBackendsInTenSlices makes calls to backends whose EndpointSlices the controller made.
+func TestSoakHundredBackendsInTenSlices(t *testing.T) {
+	d := mustRun(t, "testdata/routes.yaml", "--arms", "headless,endpointslice,kuberesolver,xds", "--set", "server.replicas=100")
 	for _, arm := range d.Arms {
 		used := answering(arm)
-		t.Logf("%s: %d of 40 backends received calls, Jain's index %.3f, %d of %d calls failed", arm.Name, used, arm.Balance.Jain, arm.Failed(), arm.Calls)
-		if one := arm.Name == "kuberesolver"; one && used > 10 || !one && used != 40 {
-			t.Errorf("%s: %d backends received calls, want all 40, or the 10 of one slice with kuberesolver", arm.Name, used)
+		t.Logf("%s: %d of 100 backends received calls, Jain's index %.3f, %d of %d calls failed", arm.Name, used, arm.Balance.Jain, arm.Failed(), arm.Calls)
+		if one := arm.Name == "kuberesolver"; one && used > 10 || !one && used != 100 {
+			t.Errorf("%s: %d backends received calls, want all 100, or the 10 of one slice with kuberesolver", arm.Name, used)
 		}
 	}
 }
