@@ -78,10 +78,7 @@ func TestAPodOfTheUserWithMutualTLSIsSlowFailsAndFlaps(t *testing.T) {
 // The proxies of pods that a rollout replaces accept connections until the servers behind them no longer do.
 func TestARolloutOfPodsWithFaultProxiesLosesNoCalls(t *testing.T) {
 	t.Parallel()
-	file := greeter(t, imageServer(t, ", replicas: 2"))
-	d := mustRun(t, "churn", "--quick", "--service", file, "--arms", "endpointslice", "--set", "load.open.rate=100",
-		"--set", "load.open.duration=20s", "--set", "server.drain=2s", "--set", "caller.timeout=15s",
-		"--set", "events=[{at: 1s, slow: {backends: 1, by: 1ms}}, {at: 3s, roll: true}]")
+	d := withEvents(t, imageServer(t, ", replicas: 2"), "20s", "[{at: 1s, slow: {backends: 1, by: 1ms}}, {at: 3s, roll: true}]")
 	for _, e := range d.Events {
 		if e.Error != "" || e.Failed > 0 {
 			t.Errorf("%s: error %q, %d calls failed: %v", e.What, e.Error, e.Failed, e.Errors)

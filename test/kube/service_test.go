@@ -84,12 +84,16 @@ func TestAnImageOfTheUserIsMeasured(t *testing.T) {
 	}
 }
 
+// withEvents runs events on the pods of a service with a drain time, while a route that watches endpoints calls them.
+func withEvents(t *testing.T, server, length, events string) result.Document {
+	t.Helper()
+	return mustRun(t, "churn", "--quick", "--service", greeter(t, server), "--arms", "endpointslice", "--set", "load.open.rate=100",
+		"--set", "load.open.duration="+length, "--set", "server.drain=2s", "--set", "caller.timeout=15s", "--set", "events="+events)
+}
+
 func TestEventsOnAnImageOfTheUser(t *testing.T) {
 	t.Parallel()
-	file := greeter(t, imageServer(t, ", replicas: 3"))
-	d := mustRun(t, "churn", "--quick", "--service", file, "--arms", "endpointslice", "--set", "load.open.rate=100",
-		"--set", "load.open.duration=36s", "--set", "server.drain=2s", "--set", "caller.timeout=15s",
-		"--set", "events=[{at: 1s, scale: 4}, {at: 11s, kill: 1}, {at: 21s, roll: true}]")
+	d := withEvents(t, imageServer(t, ", replicas: 3"), "36s", "[{at: 1s, scale: 4}, {at: 11s, kill: 1}, {at: 21s, roll: true}]")
 	trial := d.Arms[0].Trials[0]
 	if len(trial.Events) != 3 || trial.Failed != "" || len(trial.Lost) > 0 {
 		t.Fatalf("%d events, want 3; failure %q, lost %v", len(trial.Events), trial.Failed, trial.Lost)
