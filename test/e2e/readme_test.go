@@ -61,7 +61,7 @@ func TestReadmeOutputMatchesTheReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{"A channel per call, one shared, or", "p50 difference", "slower: +", "baseline", "undecided: ", "A/A control: "} {
+	for _, part := range []string{"A channel per call, one shared, or", "p50 difference", "slower: +", "baseline", "the same: ", "A/A control: "} {
 		if !strings.Contains(shown, part) || !strings.Contains(string(golden), part) {
 			t.Errorf("want %q in the README and in the report", part)
 		}
