@@ -25,7 +25,9 @@ func marks(d result.Document, fails ...string) (why []string) {
 		case w.Arm == "":
 			why = append(why, report.Clean(w.Text))
 		case w.Round > 0:
-			disturbed[[2]string{w.Arm + w.Cell.Key(), fmt.Sprint(w.Round)}] = true
+			for _, round := range append([]int{w.Round}, w.Rounds...) {
+				disturbed[[2]string{w.Arm + w.Cell.Key(), fmt.Sprint(round)}] = true
+			}
 		}
 	}
 	if all := trials(d); over(len(disturbed), all) {

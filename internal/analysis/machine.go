@@ -2,7 +2,9 @@ package analysis
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"strings"
 
 	"rpclab/internal/measure"
 	"rpclab/internal/process/running"
@@ -32,37 +34,92 @@ func Shared(others []running.Run) (all []result.MachineWarning) {
 // Stalls are the warnings about what a heartbeat detected during a trial.
 func Stalls(stalls []measure.Stall) (all []result.MachineWarning) {
 	for _, s := range stalls {
-		took := fmt.Sprintf("%.1f s", s.Duration.Seconds())
-		text := map[measure.StallKind]string{
-			measure.Frozen:    s.Name + " was frozen for " + took + ", and not by the experiment (SIGSTOP or a debugger)",
-			measure.Starved:   s.Name + " got almost no CPU time for " + took + ", although it waited for a CPU",
-			measure.Stopped:   "rpclab itself did not run for " + took + " (it was stopped, or got no CPU time)",
-			measure.ClockJump: fmt.Sprintf("the clock of this machine jumped by %+.1f s (it was set, or the machine was suspended)", s.Duration.Seconds()),
-		}[s.Kind]
-		all = append(all, result.MachineWarning{Kind: result.MachineWarningKind(s.Kind), Text: text, Process: s.Name, DurationMS: result.Milliseconds(s.Duration)})
+		w := result.MachineWarning{Kind: result.MachineWarningKind(s.Kind), Process: s.Name, DurationMS: result.Milliseconds(s.Duration)}
+		w.Text = stallInWords(w.Kind, []string{s.Name}, w.DurationMS, "")
+		all = append(all, w)
 	}
 	return all
 }
 
+// stallInWords says what happened to processes. upTo precedes a time that is the longest of several.
+func stallInWords(kind result.MachineWarningKind, processes []string, milliseconds float64, upTo string) string {
+	names, was, it := processes[0], "was", "it"
+	if last := len(processes) - 1; last > 0 {
+		names, was, it = strings.Join(processes[:last], ", ")+" and "+processes[last], "were", "they"
+	}
+	took := fmt.Sprintf("%s%.1f s", upTo, milliseconds/1e3)
+	return map[result.MachineWarningKind]string{
+		result.ProcessFrozen:  names + " " + was + " frozen for " + took + ", and not by the experiment (SIGSTOP or a debugger)",
+		result.ProcessStarved: names + " got almost no CPU time for " + took + ", although " + it + " waited for a CPU",
+		result.RpclabStopped:  "rpclab itself did not run for " + took + " (it was stopped, or got no CPU time)",
+		result.ClockJumped:    fmt.Sprintf("the clock of this machine jumped by %s%+.1f s (it was set, or the machine was suspended)", upTo, milliseconds/1e3),
+	}[kind]
+}
+
 // MachineWarnings collects the warnings about the machine: those of the whole run, then those of
-// single trials.
+// single arms.
 func MachineWarnings(d result.Document) (all []result.MachineWarning) {
 	all = slices.Concat(busyMachine(d), sharedMachine(d), busyIdleArms(d))
 	for _, arm := range d.Arms {
-		for _, t := range arm.Trials {
-			for _, w := range t.MachineWarnings {
-				if w.Kind == result.MachineShared {
-					continue
+		for _, w := range stallsOf(arm) {
+			if d.TrialCount > 1 {
+				rounds := w.Rounds
+				if len(rounds) == 0 {
+					rounds = []int{w.Round}
 				}
-				w.Arm, w.Cell, w.Round = arm.Name, arm.Cell, t.Round
-				if d.TrialCount > 1 {
-					w.Text = fmt.Sprintf("%s, round %d: %s", place(arm), t.Round, w.Text)
-				}
-				all = append(all, w)
+				w.Text = fmt.Sprintf("%s, %s: %s", place(arm), result.RoundsInWords(rounds), w.Text)
 			}
+			all = append(all, w)
 		}
 	}
 	return all
+}
+
+// stallsOf has one warning for each kind of stall in the trials of an arm.
+func stallsOf(arm result.Arm) (all []result.MachineWarning) {
+	byKind := map[result.MachineWarningKind][]result.MachineWarning{}
+	var kinds []result.MachineWarningKind
+	for _, t := range arm.Trials {
+		for _, w := range t.MachineWarnings {
+			if w.Kind == result.MachineShared {
+				continue
+			}
+			if byKind[w.Kind] == nil {
+				kinds = append(kinds, w.Kind)
+			}
+			w.Arm, w.Cell, w.Round = arm.Name, arm.Cell, t.Round
+			byKind[w.Kind] = append(byKind[w.Kind], w)
+		}
+	}
+	for _, kind := range kinds {
+		all = append(all, together(byKind[kind]))
+	}
+	return all
+}
+
+// together is one warning for several of the same kind and arm, at least one.
+func together(all []result.MachineWarning) result.MachineWarning {
+	w := all[0]
+	if len(all) == 1 {
+		return w
+	}
+	var processes []string
+	for _, one := range all {
+		if !slices.Contains(processes, one.Process) {
+			processes = append(processes, one.Process)
+		}
+		if !slices.Contains(w.Rounds, one.Round) {
+			w.Rounds = append(w.Rounds, one.Round)
+		}
+		if math.Abs(one.DurationMS) > math.Abs(w.DurationMS) {
+			w.DurationMS = one.DurationMS
+		}
+	}
+	slices.Sort(processes)
+	slices.Sort(w.Rounds)
+	w.Text = stallInWords(w.Kind, processes, w.DurationMS, "up to ")
+	w.Process = strings.Join(processes, ", ")
+	return w
 }
 
 // othersOf returns the share of all CPU time that other programs used in each trial; none: not known.

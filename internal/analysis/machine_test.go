@@ -125,6 +125,28 @@ func TestStallsNameTheirProcessAndTrial(t *testing.T) {
 	}
 }
 
+// TestStallsOfOneArmAreOneWarning checks that processes that were starved in many rounds are named once.
+func TestStallsOfOneArmAreOneWarning(t *testing.T) {
+	d := runOf(t, 10, 10.1, 9.9, 10)
+	d.TrialCount = 4
+	d.Arms[0].Trials = slices.Clone(d.Arms[0].Trials)
+	for i, s := range []measure.Stall{
+		{Kind: measure.Starved, Name: "greeter-2", Duration: time.Second},
+		{Kind: measure.Starved, Name: "greeter-0", Duration: 1200 * time.Millisecond},
+		{Kind: measure.Starved, Name: "greeter-2", Duration: time.Second},
+	} {
+		d.Arms[0].Trials[i].MachineWarnings = Stalls([]measure.Stall{s})
+	}
+	want := "shared, rounds 1 to 3: greeter-0 and greeter-2 got almost no CPU time for up to 1.2 s, although they waited for a CPU"
+	all := MachineWarnings(d)
+	if len(all) != 1 || all[0].Text != want {
+		t.Fatalf("the warnings are %+v, want %q", all, want)
+	}
+	if w := all[0]; w.Round != 1 || !slices.Equal(w.Rounds, []int{1, 2, 3}) || w.Process != "greeter-0, greeter-2" || w.DurationMS != 1200 {
+		t.Errorf("%+v", w)
+	}
+}
+
 func TestAnArmThatWorksWhileOthersTakeTheirTurnsIsNamed(t *testing.T) {
 	d := arms(t, 10, 10, 10)
 	for i := range d.Arms[1].Trials {

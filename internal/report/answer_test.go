@@ -16,14 +16,19 @@ func TestTheAnswerSummarizesTheVerdicts(t *testing.T) {
 	}
 	w := sampleArms()
 	five, cell, more := small(5, w[0], w[1]), result.Cell{"load.burst": 1}, result.Cell{"load.burst": 2}
+	most := result.Cell{"load.burst": 3}
 	capacity := verdict("capacity", "pool", nil, 1.4, 1.2, 1.6, "better", "baseline")
 	for want, d := range map[string]result.Document{
 		"At the median, new-channel is slower than shared (1.39 times as long); endpointslice is as fast as shared (−1.0 % to +2.0 %: no difference that matters); undecided for kuberesolver (−8.0 % to +11 %). " +
 			"At p99, endpointslice is faster than shared (0.94 times as long); new-channel is slower than shared (1.85 times as long).": channels(),
-		"At the median, a and b are faster than shared (0.50 and 0.40–0.60 times as long); c is different by cell from shared (2.00 times as long).": some(five,
+		"At the median, a and b are faster than shared (0.50 and 0.40–0.60 times as long); c is slower than shared (2.00 times as long) at burst = 1; undecided for c at burst = 2 (−50 % to +200 %).": some(five,
 			verdict("latency_p50", "a", cell, .5, .4, .6, "better", "baseline"), verdict("latency_p50", "b", cell, .4, .3, .5, "better", "baseline"),
 			verdict("latency_p50", "b", more, .6, .5, .7, "better", "baseline"), verdict("latency_p50", "c", cell, 2, 1.5, 3, "worse", "baseline"),
 			verdict("latency_p50", "c", more, 1, .5, 3, "undecided", "baseline")),
+		"At the median, a is faster than shared (0.50 times as long) at burst = 3; a and b are slower than shared (2.00–3.00 and 2.00 times as long) at burst = 1 and 2; b is as fast as shared (−1.0 % to +1.0 %: no difference that matters) at burst = 3.": some(five,
+			verdict("latency_p50", "a", cell, 2, 1.5, 3, "worse", "baseline"), verdict("latency_p50", "a", more, 3, 2, 4, "worse", "baseline"),
+			verdict("latency_p50", "a", most, .5, .4, .6, "better", "baseline"), verdict("latency_p50", "b", cell, 2, 1.5, 3, "worse", "baseline"),
+			verdict("latency_p50", "b", more, 2, 1.5, 3, "worse", "baseline"), verdict("latency_p50", "b", most, 1, .99, 1.01, "equivalent", "baseline")),
 		"At p99, a is slower than shared (2.00 times as long).": some(five,
 			verdict("latency_p50", "a", cell, 1, .5, 2, "undecided", "baseline"), verdict("latency_p99", "a", cell, 2, 1.5, 3, "worse", "baseline")),
 		"At the median, b is faster than shared (at most 0.33 times as long); a is slower than shared (at least 3.00 times as long).": some(five,
@@ -39,6 +44,28 @@ func TestTheAnswerSummarizesTheVerdicts(t *testing.T) {
 		if got := Answer(d); got != want {
 			t.Errorf("%s\nwant %s", got, want)
 		}
+	}
+}
+
+// TestTheAnswerDoesNotNameManyCells checks that an answer merges the cells of arms where naming them would take many clauses.
+func TestTheAnswerDoesNotNameManyCells(t *testing.T) {
+	w := sampleArms()
+	d := small(5, w[0], w[1])
+	d.Verdicts = nil
+	for i, arm := range []string{"a", "b", "c", "d"} { // each is faster up to another cell
+		for burst := range 5 {
+			v := verdict("latency_p50", arm, result.Cell{"load.burst": burst}, 2, 1.5, 3, "worse", "baseline")
+			if burst <= i {
+				v = verdict("latency_p50", arm, result.Cell{"load.burst": burst}, .5, .4, .6, "better", "baseline")
+			}
+			d.Verdicts = append(d.Verdicts, v)
+		}
+	}
+	d.Verdicts = append(d.Verdicts, verdict("latency_p50", "e", result.Cell{"load.burst": 0}, 2, 1.5, 3, "worse", "baseline"))
+	want := "At the median, e is slower than shared (2.00 times as long); " +
+		"a, b, c and d are different by cell from shared (0.50–2.00, 0.50–2.00, 0.50–2.00 and 0.50–2.00 times as long)."
+	if got := Answer(d); got != want {
+		t.Errorf("%s\nwant %s", got, want)
 	}
 }
 

@@ -315,10 +315,18 @@ func listed(names []string, most int) string {
 	return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %s more", number(float64(len(names)-most)))
 }
 
-// at is " at burst = 2,000", or "" without a sweep.
-func at(c result.Cell) string {
-	if name := cellName(c); name != "" {
-		return " at " + name
+// at is " at burst = 1,000 and 2,000", or "" without a sweep. Only the first cell names its field, if there is one.
+func at(cells ...result.Cell) string {
+	var names []string
+	for i, c := range cells {
+		name := cellName(c)
+		if field, setting, _ := strings.Cut(name, " = "); i > 0 && len(c) == 1 && strings.HasPrefix(names[0], field+" = ") {
+			name = setting
+		}
+		names = append(names, name)
+	}
+	if text := listed(names, mostNamed); text != "" {
+		return " at " + text
 	}
 	return ""
 }

@@ -10,13 +10,14 @@ import (
 	"rpclab/internal/result"
 )
 
-// outcome summarizes the verdicts on one pair of arms and one metric over all cells.
+// outcome is a decision on one pair of arms and one metric, with the cells that have it.
 type outcome struct {
-	arm, of   string
-	decisions map[string]int // how many cells have each
-	low, high float64        // of the ratios that are decided
-	ci        [2]float64     // over the cells that can be judged; 0: none
-	bound     result.RatioBound
+	arm, of, decision string
+	cells             []result.Cell
+	everywhere        bool       // no cell has another decision
+	low, high         float64    // of the ratios
+	ci                [2]float64 // over the cells that can be judged; 0: none
+	bound             result.RatioBound
 }
 
 // headlines are the metrics of the verdicts that answer the question, in the order of the document or, in
@@ -42,8 +43,15 @@ func inOrder(headline []string) func(a, b string) int {
 	return func(a, b string) int { return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a, b)) }
 }
 
-// decided says that any cell has a decision.
-func (o outcome) decided() bool { return o.high > 0 }
+func (o outcome) decided() bool { return o.decision != "undecided" }
+
+// where is " at burst = 1 and 2", or "" if no cell has another decision.
+func (o outcome) where() string {
+	if o.everywhere {
+		return ""
+	}
+	return at(o.cells...)
+}
 
 // rangeOf is the range of the intervals of all outcomes; 0: none has one.
 func rangeOf(all []outcome) (ci [2]float64) {
@@ -64,51 +72,41 @@ func union(a, b [2]float64) [2]float64 {
 	return [2]float64{min(a[0], b[0]), max(a[1], b[1])}
 }
 
+// outcomes are those of each pair in the order of the document, better ones first.
 func outcomes(d result.Document, metric string) (all []outcome) {
-	place := map[[2]string]int{}
+	type key struct{ arm, of, decision string }
+	place := map[key]int{}
+	decisions := map[key]int{} // of each pair
 	for _, v := range d.Verdicts {
 		if !v.Kind.AnswersQuestion() || v.Secondary || v.Metric != metric {
 			continue
 		}
-		i, known := place[[2]string{v.A, v.B}]
+		this := key{v.A, v.B, v.Decision}
+		i, known := place[this]
 		if !known {
 			i = len(all)
-			place[[2]string{v.A, v.B}] = i
-			all = append(all, outcome{arm: v.A, of: v.B, decisions: map[string]int{}})
+			place[this] = i
+			decisions[key{arm: v.A, of: v.B}]++
+			all = append(all, outcome{arm: v.A, of: v.B, decision: v.Decision, low: v.Ratio})
 		}
 		o := &all[i]
-		o.decisions[v.Decision]++
+		o.cells = append(o.cells, v.Cell)
 		if !v.Unfit && v.Rounds >= fewestRounds {
 			o.ci = union(o.ci, v.CI)
 		}
-		if v.Decision == "undecided" {
-			continue
-		}
-		if o.high == 0 {
-			o.low = v.Ratio
-		}
 		o.low, o.high, o.bound = min(o.low, v.Ratio), max(o.high, v.Ratio), cmp.Or(o.bound, v.Bound)
+	}
+	for i, o := range all {
+		all[i].everywhere = decisions[key{arm: o.arm, of: o.of}] == 1
 	}
 	return all
 }
 
-// answers has one clause for each kind of outcome and reference arm, and a last one for the undecided
-// arms, with the range of the difference that is still possible.
+// answers has one clause for each decision and reference arm, and last those of the undecided arms, with the range of
+// the difference that is still possible. Arms with other decisions in other cells have clauses of their own.
 func answers(d result.Document, all []outcome, metric string) (clauses []string) {
 	words := comparativeOf(metric)
-	of := func(reference string, is func(outcome) bool) (who []outcome, names []string) {
-		for _, o := range all {
-			if is(o) && o.of == reference {
-				who, names = append(who, o), append(names, clean(o.arm))
-			}
-		}
-		return who, names
-	}
-	add := func(text [2]string, reference string, is func(outcome) bool, brackets func([]outcome) string) {
-		if who, names := of(reference, is); len(names) > 0 {
-			clauses = append(clauses, listed(names, mostNamed)+" "+text[min(len(names), 2)-1]+" "+clean(reference)+brackets(who))
-		}
-	}
+	all = brief(all)
 	ratios := func(who []outcome) string {
 		var times []string
 		for _, o := range who {
@@ -120,9 +118,9 @@ func answers(d result.Document, all []outcome, metric string) (clauses []string)
 		ratios = func(who []outcome) string {
 			var values []string
 			for _, o := range who {
-				values = append(values, valueOf(d, o.arm, metric))
+				values = append(values, valueOf(d, o.arm, metric, o.cells))
 			}
-			return " (" + listed(values, mostNamed) + " against " + valueOf(d, who[0].of, metric) + ")"
+			return " (" + listed(values, mostNamed) + " against " + valueOf(d, who[0].of, metric, who[0].cells) + ")"
 		}
 	}
 	within := func(who []outcome) string {
@@ -131,25 +129,26 @@ func answers(d result.Document, all []outcome, metric string) (clauses []string)
 		}
 		return ""
 	}
-	only := func(decision string) func(outcome) bool {
-		return func(o outcome) bool { return len(o.decisions) == 1 && o.decisions[decision] > 0 }
-	}
+	decisions := []struct {
+		name     string
+		text     [2]string // of one arm, and of several
+		brackets func([]outcome) string
+	}{{"better", words.better, ratios}, {"worse", words.worse, ratios}, {"equivalent", words.same, within},
+		{byCell, [2]string{"is different by cell from", "are different by cell from"}, ratios}}
 	var references distinct
 	for _, o := range all {
 		references.add(o.of)
 	}
 	for _, reference := range references.list {
-		add(words.better, reference, only("better"), ratios)
-		add(words.worse, reference, only("worse"), ratios)
-		add(words.same, reference, only("equivalent"), within)
-		add([2]string{"is different by cell from", "are different by cell from"}, reference, func(o outcome) bool { return len(o.decisions) > 1 }, ratios)
-	}
-	if open := slices.DeleteFunc(slices.Clone(all), func(o outcome) bool { return !only("undecided")(o) }); len(open) > 0 {
-		var names []string
-		for _, o := range open {
-			names = append(names, clean(o.arm))
+		for _, decision := range decisions {
+			is := func(o outcome) bool { return o.of == reference && o.decision == decision.name }
+			for _, who := range byWhere(all, is) {
+				clauses = append(clauses, namesOf(who)+" "+decision.text[min(len(who), 2)-1]+" "+clean(reference)+decision.brackets(who)+who[0].where())
+			}
 		}
-		text := "undecided for " + listed(names, mostNamed)
+	}
+	for _, open := range byWhere(all, func(o outcome) bool { return !o.decided() }) {
+		text := "undecided for " + namesOf(open) + open[0].where()
 		if ci := rangeOf(open); ci[1] > 0 && metric != "failed" {
 			text += " (" + percentRange(ci) + ")"
 		}
@@ -158,9 +157,65 @@ func answers(d result.Document, all []outcome, metric string) (clauses []string)
 	return clauses
 }
 
-// valueOf is the value of an arm on failed or followed, over its cells.
-func valueOf(d result.Document, arm, metric string) string {
-	return valueText(metric, armsByName(d)[arm]...)
+// byCell is the decision of an arm that has different ones in different cells, where too few fit in a sentence.
+const byCell = "by cell"
+
+// brief merges the decisions of each arm that has different ones in different cells, if there are too many for a
+// sentence.
+func brief(all []outcome) (merged []outcome) {
+	if len(byWhere(all, func(o outcome) bool { return !o.everywhere })) <= mostNamed {
+		return all
+	}
+	for _, o := range all {
+		i := slices.IndexFunc(merged, func(m outcome) bool { return m.arm == o.arm && m.of == o.of })
+		switch {
+		case i < 0 && o.everywhere:
+			merged = append(merged, o)
+		case o.decided() && i < 0:
+			o.decision, o.everywhere = byCell, true
+			merged = append(merged, o)
+		case o.decided():
+			m := &merged[i]
+			m.low, m.high, m.bound = min(m.low, o.low), max(m.high, o.high), cmp.Or(m.bound, o.bound)
+			m.cells = append(slices.Clip(m.cells), o.cells...)
+		}
+	}
+	return merged
+}
+
+// byWhere groups the outcomes of which something is true by their cells, those of all cells first.
+func byWhere(all []outcome, is func(outcome) bool) (groups [][]outcome) {
+	var texts distinct
+	texts.add("")
+	for _, o := range all {
+		if is(o) {
+			texts.add(o.where())
+		}
+	}
+	for _, text := range texts.list {
+		other := func(o outcome) bool { return !is(o) || o.where() != text }
+		if group := slices.DeleteFunc(slices.Clone(all), other); len(group) > 0 {
+			groups = append(groups, group)
+		}
+	}
+	return groups
+}
+
+// namesOf are the first names of the arms, and the number of the others.
+func namesOf(who []outcome) string {
+	var names []string
+	for _, o := range who {
+		names = append(names, clean(o.arm))
+	}
+	return listed(names, mostNamed)
+}
+
+// valueOf is the value of an arm on failed or followed, over these cells.
+func valueOf(d result.Document, arm, metric string, cells []result.Cell) string {
+	elsewhere := func(a result.Arm) bool {
+		return !slices.ContainsFunc(cells, func(c result.Cell) bool { return c.Key() == a.Cell.Key() })
+	}
+	return valueText(metric, slices.DeleteFunc(armsByName(d)[arm], elsewhere)...)
 }
 
 func valueText(metric string, cells ...result.Arm) string {

@@ -43,17 +43,23 @@ func withoutFigures(reason string) string {
 	}, reason)
 }
 
-// Where names the rounds: "round 1", "rounds 2 to 5", "rounds 1, 2 and 4".
-func (f FailedTrials) Where() string {
-	if len(f.Rounds) == 1 {
-		return fmt.Sprintf("round %d", f.Rounds[0])
+// Where names the rounds as [RoundsInWords] does.
+func (f FailedTrials) Where() string { return RoundsInWords(f.Rounds) }
+
+// RoundsInWords names rounds that are in order: "round 1", "rounds 2 to 5", "rounds 1, 2 and 4", "12 rounds from 1 to 40".
+func RoundsInWords(rounds []int) string {
+	if len(rounds) == 1 {
+		return fmt.Sprintf("round %d", rounds[0])
 	}
-	first, last := f.Rounds[0], f.Rounds[len(f.Rounds)-1]
-	if len(f.Rounds) > 2 && last-first == len(f.Rounds)-1 {
+	first, last := rounds[0], rounds[len(rounds)-1]
+	switch {
+	case len(rounds) > 2 && last-first == len(rounds)-1:
 		return fmt.Sprintf("rounds %d to %d", first, last)
+	case len(rounds) > 6:
+		return fmt.Sprintf("%d rounds from %d to %d", len(rounds), first, last)
 	}
 	var names []string
-	for _, round := range f.Rounds {
+	for _, round := range rounds {
 		names = append(names, strconv.Itoa(round))
 	}
 	return "rounds " + strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]

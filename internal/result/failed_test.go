@@ -20,8 +20,8 @@ func TestFailedTrialsWithOneReasonAreTogether(t *testing.T) {
 	if got := (Arm{Trials: []Trial{{Round: 1}}}).FailedTrials(); got != nil {
 		t.Errorf("%+v of an arm that was measured", got)
 	}
-	for want, rounds := range map[string][]int{"round 3": {3}, "rounds 1 and 2": {1, 2}, "rounds 2 to 5": {2, 3, 4, 5}, "rounds 1, 2 and 4": {1, 2, 4}} {
-		if got := (FailedTrials{Rounds: rounds}).Where(); got != want {
+	for want, rounds := range map[string][]int{"round 3": {3}, "rounds 1 and 2": {1, 2}, "rounds 2 to 5": {2, 3, 4, 5}, "rounds 1, 2 and 4": {1, 2, 4}, "7 rounds from 1 to 9": {1, 2, 4, 5, 6, 7, 9}} {
+		if got := RoundsInWords(rounds); got != want {
 			t.Errorf("%v: %q, want %q", rounds, got, want)
 		}
 	}

@@ -9,12 +9,14 @@ type MachineWarning struct {
 	Arm   string `json:"arm,omitempty"`
 	Cell  Cell   `json:"cell,omitempty"`
 	Round int    `json:"round,omitempty"`
-	// Process is what was frozen or starved (greeter-1), or the other run.
+	// Rounds are all rounds of the arm with such a warning, in order; empty: there is one.
+	Rounds []int `json:"rounds,omitempty"`
+	// Process is what was frozen or starved (greeter-1, or "greeter-1, greeter-2"), or the other run.
 	Process string `json:"process,omitempty"`
 	// Share is the share of all CPU time that other programs used, in the median trial; of an idle arm, the
 	// share of one CPU that it used; 0: another kind.
 	Share float64 `json:"share,omitempty"`
-	// DurationMS is how long it lasted, or how far the clock jumped; 0: another kind.
+	// DurationMS is how long it lasted, or how far the clock jumped, at most in any of the rounds; 0: another kind.
 	DurationMS float64 `json:"duration_ms,omitempty"`
 }
 
