@@ -95,7 +95,7 @@ cluster-test: tools proxies
 	go run ./test/cluster with --name test -- test/run.sh ./test/kube/... -timeout 30m -parallel 4 -skip 'Istio|Soak'
 	test/run.sh ./test/cluster -timeout 15m
 
-# What takes long on Kubernetes: 20 callers, 40 backends in four EndpointSlices, an autoscaler and a drain on each
+# What takes long on Kubernetes: 20 callers, 100 backends in ten EndpointSlices, an autoscaler and a drain on each
 # route. Ten minutes; it prints what it measured.
 cluster-soak: tools proxies
 	go run ./test/cluster with --name soak --endpoints-per-slice 10 -- go test -count=1 -timeout 60m ./test/kube -run Soak -v

@@ -315,7 +315,7 @@ func listed(names []string, most int) string {
 	return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %s more", number(float64(len(names)-most)))
 }
 
-// at is " at burst = 1,000 and 2,000", or "" without a sweep. Only the first cell names its field, if there is one.
+// at is " at burst = 1,000 and 2,000", or "" without a sweep. Cells after the first do not repeat the name of its only field.
 func at(cells ...result.Cell) string {
 	var names []string
 	for i, c := range cells {
