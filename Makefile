@@ -25,7 +25,7 @@ site: ; go run ./tools/site
 PROGRAM = $(CACHE)/check$(CURDIR)/rpclab
 check: left lint proxies
 	go build -buildvcs=false -o $(PROGRAM) ./cmd/rpclab
-	RPCLAB_TEST_PROGRAM=$(PROGRAM) RPCLAB_TEST_CHECKSUM=$$(cksum <$(PROGRAM)) go test -short -parallel 4 $(PLAIN)
+	RPCLAB_TEST_PROGRAM=$(PROGRAM) RPCLAB_TEST_CHECKSUM=$$(cksum <$(PROGRAM)) go test -short -p 4 -parallel 4 $(PLAIN)
 
 left:
 	@echo "make check leaves to make test: the race detector, more calls to calculators, $(LEFT)"
@@ -92,13 +92,16 @@ cluster-down: ; @go run ./test/cluster down
 
 # Tests on a cluster of their own, which they remove at the end. Its first build takes ten minutes.
 cluster-test: tools proxies
+	@test/tools.sh
 	go run ./test/cluster with --name test -- test/run.sh ./test/kube/... -timeout 30m -parallel 4 -skip 'Istio|Soak'
 	test/run.sh ./test/cluster -timeout 15m
 
 # What takes long on Kubernetes: 20 callers, 100 backends in ten EndpointSlices, an autoscaler and a drain on each
-# route. Ten minutes; it prints what it measured.
+# route, and the five scenarios of the balancing study in Go and Python. Three quarters of an hour; it prints what it
+# measured.
 cluster-soak: tools proxies
-	go run ./test/cluster with --name soak --endpoints-per-slice 10 -- go test -count=1 -timeout 60m ./test/kube -run Soak -v
+	@test/tools.sh
+	go run ./test/cluster with --name soak --endpoints-per-slice 10 -- go test -count=1 -timeout 90m ./test/kube -run Soak -v
 
 # The tests that need Istio: test/cluster/istio. They are not part of make test, because the first build of
 # Istio takes too long there.

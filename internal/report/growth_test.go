@@ -67,7 +67,11 @@ func cpuTime() time.Duration {
 
 // TestReportsGrowLinearly allows eight times the arms 24 times the CPU time. Quadratic code takes 64 times.
 func TestReportsGrowLinearly(t *testing.T) {
-	const arms, factor, most = 250, 8, 3 * 8
+	const factor, most = 8, 3 * 8
+	arms := 250
+	if testing.Short() {
+		arms = 60
+	}
 	compared := func(d result.Document) result.Comparison { return analysis.Compare(d, d, analysis.CompareOptions{}) }
 	for format, write := range map[string]func(result.Document) error{
 		"summary":        func(d result.Document) error { return Terminal(io.Discard, d, Options{}) },
