@@ -49,7 +49,7 @@ func page(f finding, s stored) string {
 	if len(d.Accounts) > 0 {
 		section(&b, "What remains of the published differences", elements(withoutHeading(said.Confound)))
 	}
-	section(&b, "What one call takes and does more", elements(withoutHeading(said.Differences)))
+	section(&b, "Difference per call", elements(withoutHeading(said.Differences)))
 	section(&b, "What changes with language, limits and distance", f.Changes)
 	section(&b, "When not to believe this", doubts(f, d))
 	section(&b, "What it would take to decide more", elements(said.Longer))

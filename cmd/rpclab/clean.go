@@ -26,9 +26,9 @@ func cleanCommand() *cobra.Command {
 		Long: `Removes the namespaces of runs whose rpclab process died, uncordons the nodes
 that such a run had cordoned, and restores the number of replicas of
 Deployments that it had scaled (run --allow-disruption). Every new run does the
-same when it starts. A run is alive while it renews its lease. A reaper pod in
-each run also deletes the namespace, one minute after the rpclab process died.
-The reaper restores nothing: it keeps such a namespace until the next clean-up.`,
+same when it starts. A run is alive while it renews its lease. One minute after
+the rpclab process died, a reaper pod also deletes the namespace, but not if the
+run cordoned nodes or scaled Deployments: these wait for a clean-up.`,
 		Example: `  rpclab clean                      remove dead runs
   rpclab clean --all                remove every run, also runs in progress
   rpclab clean --older-than 24h     remove dead runs that began over 24 h ago`,

@@ -29,8 +29,8 @@ func compareCommand() *cobra.Command {
 		Long: `Compares a run with an earlier run, arm by arm, as two independent samples. Any
 change of the machine between the runs is part of every ratio, so use the same
 machine. The report lists settings that differ. Several runs of the same
-experiment or load count as one run with all their trials. A run is an ID, or a
-file (NAME.json) that --json wrote.
+experiment or load count as one run with all their trials. A run is an ID or the
+start of one, latest, or a file (NAME.json) that --json wrote.
 
 A gate is a condition such as 'p99 ratio < 1.05' on the ratio of the second run
 to the first. The gate passes when the whole confidence interval of the ratio is

@@ -73,7 +73,7 @@ those of two published studies, balancing and channels (docs/studies.md):
 	flags.StringVar(&f.service, "service", "", "the service for --route, as `JSON` with the fields name, namespace, port, host, dns, api, vip, via (address of a proxy)")
 	flags.StringVar(&f.settings, "settings", "{}", "settings of the route, as `JSON`")
 	flags.StringVar(&f.model, "model", gateway.Threads, "concurrency `model`: one-thread (one request at a time), threads (all at once) or async (all at once, each over its own channel)")
-	flags.StringVar(&f.channel, "channel", "", "`mode` of the channel: shared, per-request or own-connection, which differ only in Python (default: per-request for async, else shared)")
+	flags.StringVar(&f.channel, "channel", "", "`mode` of the channel: shared, per-request or own-connection; the last two differ only in Python (default: per-request for async, else shared)")
 	flags.StringVar(&f.mode, "mode", "", "value of the `label` mode in grpc_requests_total (default: the route)")
 	flags.Uint64Var(&f.seed, "seed", 0, "`seed` of the numbers of /fibonacci/random (default: random)")
 	flags.BoolVar(&f.supervised, "supervised", false, "exit when standard input closes, and listen on any address without a token")

@@ -41,6 +41,10 @@ the study. The command prints a table of all gateways.
 With --on kubernetes they are pods in a namespace of their own, the three
 gateways have these ports on every node, and Ctrl-C deletes the namespace.
 
+The pods of the study had the processors of their nodes. On one machine all
+servers share its processors, so a route that overloads one server is slow only
+with a limit for each server: --cpus 0.2.
+
 The scenarios of the study, with --language python as published:
   1  --workers 1 --model one-thread
   2  (the default)
@@ -64,6 +68,7 @@ The scenarios of the study, with --language python as published:
 	flags.StringVar(&f.Model, "model", gateway.Threads, "`model` of the gateways, and of servers in Python: "+strings.Join(gateway.Models, ", "))
 	flags.StringVar(&f.language, "language", language.Go, "`language` of gateways and servers: go or python")
 	flags.IntVar(&f.workers, "workers", 5, "calls that a server handles at once; others queue")
+	flags.Float64Var(&f.CPUs, "cpus", 0, "processors of each server; 0: no limit")
 	flags.StringVar(&f.targets, "targets", "", "write the targets for Prometheus to `file` (file_sd_configs)")
 	return command
 }
@@ -73,6 +78,11 @@ func labBalancing(c *cobra.Command, f labBalancingFlags) error {
 	if err != nil {
 		return usageError{err}
 	}
+	l, err := language.Lookup(f.language)
+	if err != nil {
+		return err
+	}
+	f.RuntimeEnv = l.LimitEnv(f.CPUs, 0)
 	f.ServerArgs = []string{"--workers", strconv.Itoa(f.workers)}
 	if f.language == python {
 		model := "grpc-sync"
@@ -116,6 +126,9 @@ func (f labBalancingFlags) plans() ([]stack.Plan, error) {
 	}
 	if f.workers < 1 || f.workers > 1000 {
 		return nil, fmt.Errorf("--workers %d: use 1 to 1000", f.workers)
+	}
+	if f.CPUs < 0 {
+		return nil, fmt.Errorf("--cpus %g: use 0 or more", f.CPUs)
 	}
 	if err := errors.Join(f.check(), checkPort("--port", f.Port)); err != nil {
 		return nil, err

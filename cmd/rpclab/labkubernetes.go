@@ -109,7 +109,7 @@ const gatewayPort = 8080
 // startStack starts servers and the gateway that calls them over a route.
 func (l remoteLab) startStack(ctx context.Context, o stack.Options, p stack.Plan) (*stack.Stack, error) {
 	s := &stack.Stack{Plan: p, Metrics: l.command == nil}
-	spec := cluster.Spec{Name: p.Route.Name, Replicas: o.Replicas, Command: l.command, Args: o.ServerArgs, Mesh: p.Route.Mesh}
+	spec := cluster.Spec{Name: p.Route.Name, Replicas: o.Replicas, Command: l.command, Args: o.ServerArgs, CPUs: o.CPUs, Mesh: p.Route.Mesh}
 	if s.Metrics {
 		spec.Args = slices.Concat(spec.Args, stack.MetricsArgs())
 	}

@@ -244,7 +244,7 @@ func modelOf(l language.Language, name string, rest bool) (language.Model, error
 	if name != "" {
 		model, err := l.Model(name)
 		if err == nil && (model.REST != rest || model.TCP) {
-			err = fmt.Errorf("the model %s serves %s", name, model.Protocol())
+			err = fmt.Errorf("the model %s serves %s: name it with the other flag, --rest or --grpc", name, model.Protocol())
 		}
 		return model, err
 	}

@@ -25,9 +25,9 @@ type calculateFlags struct {
 
 func (f *calculateFlags) register(flags *pflag.FlagSet) {
 	f.Interval = time.Millisecond
-	flags.StringVar(&f.Style, "style", "", "load a CalculatorService in this `style`: bidi or unary-stream; only --timeout and the next flags apply, with one dash too, as published")
-	flags.StringVar(&f.mode, "mode", "", "published form of --style: bidirectional or unary")
-	flags.StringVar(&f.host, "host", "", "published form of the target: `HOST:PORT`")
+	flags.StringVar(&f.Style, "style", "", "load a CalculatorService in this `style`: bidi or unary-stream; of the flags above only --timeout applies, and those below also work with one dash, as in the study")
+	flags.StringVar(&f.mode, "mode", "", "--style in the words of the study: bidirectional or unary")
+	flags.StringVar(&f.host, "host", "", "the target, as a flag of the study: `HOST:PORT`")
 	flags.IntVar(&f.Workers, "workers", 1, "number of workers that send; with bidi, each has its own stream")
 	flags.Var((*milliseconds)(&f.Interval), "interval", "pause of a worker after each message, such as 2ms; a number is in ms")
 	flags.IntVar(&f.Transactions, "transactions", 5000, "total number of calculations")

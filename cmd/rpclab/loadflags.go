@@ -69,7 +69,7 @@ func (f *loadFlags) register(flags *pflag.FlagSet) {
 	flags.Uint64VarP(&f.Calls, "calls", "n", 0, "stop after this many calls")
 	flags.IntVar(&f.Rounds, "rounds", 1, "how often to make the load; each round is one trial, for 'rpclab compare'")
 	flags.IntVar(&f.Warmup, "warmup", 0, "calls made before the measurement, not counted")
-	flags.DurationVar(&f.WarmupMax, "warmup-max", 0, "then warm up with the load itself until rate and p50 are steady for 6s, or six times as long as a call, at most this long (default: do not)")
+	flags.DurationVar(&f.WarmupMax, "warmup-max", 0, "after --warmup, make the load without counting it until rate and p50 are steady for 6s (slow calls: for six calls), at most this long (default: do not)")
 	flags.DurationVar(&f.Timeout, "timeout", 20*time.Second, "deadline of each call, counted from its start, with any wait for a stream or connection")
 	flags.Var(connections{&f.Settings}, "connections", "`N` connections used in turn (default 1; HTTP/1.1: as many as needed), or per-call: one for each call")
 	connectFlags(flags, &f.ConnectionOptions)
@@ -193,7 +193,7 @@ func connectFlags(flags *pflag.FlagSet, c *generator.ConnectionOptions) {
 
 // tlsFlags say how connections are encrypted.
 func tlsFlags(flags *pflag.FlagSet, t *generator.TLS) {
-	flags.BoolVar(&t.On, "tls", false, "use TLS; implied by any of the next five flags")
+	flags.BoolVar(&t.On, "tls", false, "use TLS; implied by every other flag about TLS")
 	flags.StringVar(&t.CACert, "cacert", "", "`file` with trusted certificates (default: the system's)")
 	flags.StringVar(&t.Cert, "cert", "", "`file` with the client certificate")
 	flags.StringVar(&t.Key, "key", "", "`file` with the key of the client certificate")

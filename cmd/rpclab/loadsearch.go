@@ -30,7 +30,7 @@ const (
 )
 
 func (f *searchFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.slo, "search", "", "find the highest rate at which a `condition` holds, such as 'p99 < 50ms and errors < 0.1%' (open loop)")
+	flags.StringVar(&f.slo, "search", "", "find the highest rate at which a `condition` holds, such as 'p99 < 50ms && errors < 0.1%' (open loop)")
 	flags.Float64Var(&f.from, "search-from", searchFrom, "lowest `rate` of --search")
 	flags.Float64Var(&f.to, "search-to", searchTo, "highest `rate` of --search")
 	flags.StringVar(&f.precision, "search-precision", searchPrecision.String(), "largest distance between the rate that holds and the rate that fails, as a `share`")

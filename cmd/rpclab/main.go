@@ -35,8 +35,8 @@ func root() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "rpclab",
 		Short: "Compare how services call each other",
-		Long: `rpclab starts real servers, sends real calls over every route under comparison
-in interleaved rounds, injects faults, and reports which differences are real.`,
+		Long: `rpclab starts servers, calls them over each route under comparison, injects
+faults, and reports which differences exceed chance.`,
 		Example: `  rpclab run channels --quick     run the experiment channels, scaled down
   rpclab list                     list the built-in experiments
   rpclab doctor                   check what this machine lacks`,

@@ -53,11 +53,11 @@ settings. A round measures every arm once for each value of the sweep. rpclab
 starts the servers as processes on this machine, or as pods of a Kubernetes
 cluster. With --service, the arms call your service.
 
-A run ends when every headline verdict is decided, at the earliest after the
-rounds of the experiment and at the latest after twice as many. With --for 2m
-that time is the limit instead. --rounds N fixes the number of rounds; use it
-for runs that you compare with 'rpclab compare'. An experiment of fewer than 4
-rounds has no verdicts, so its number is fixed too.
+A run ends when every headline verdict is decided: after the experiment's number
+of rounds at the earliest, and twice that number at the latest. --for 2m limits
+the time instead. --rounds N, --quick and --gate fix the number of rounds; fix
+it for runs that you compare with 'rpclab compare'. It is also fixed for
+isolated experiments of fewer than 4 rounds, which have no verdicts.
 
 With --gate rpclab compares the run with the last one of the same experiment in
 the store, as 'rpclab compare' does, and the exit code is 1 if a gate fails. The
@@ -97,7 +97,7 @@ With --no-wait it starts at once, and the results of both say so.`,
 	flags.StringSliceVar(&f.Arms, "arms", nil, "run only these arms, comma-separated")
 	flags.StringArrayVar(&f.Set, "set", nil, "override a field, `path=value` (repeatable)")
 	flags.IntVar(&f.Rounds, "rounds", 0, "fixed `number` of rounds, each of which measures every arm once (default: those of the experiment, and more until the verdicts are decided)")
-	flags.StringVar(&f.until, "until", "", "`decided`: end when every headline verdict is decided (default, except with --quick and --rounds)")
+	flags.StringVar(&f.until, "until", "", "`decided`: end when every headline verdict is decided (default without --quick, --rounds and --gate)")
 	flags.DurationVar(&f.For, "for", 0, "`time` limit, such as 2m, in place of a number of rounds: begin no round that would end later")
 	flags.IntVar(&f.MaxRounds, "max-rounds", 0, "maximum `number` of rounds of a run until decided (default: twice those of the experiment, or as many as --for allows)")
 	flags.BoolVar(&f.planOnly, "plan", false, "start nothing, and print how long the run takes, what it starts and which differences it detects")
@@ -124,7 +124,7 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 		return usageError{fmt.Errorf("--on: no cluster %q; use local or kubernetes", f.on)}
 	}
 	if c.Flags().Changed("rounds") && f.Rounds < 1 {
-		return usageError{fmt.Errorf("--rounds %d: use at least 1 round; a verdict needs 4", f.Rounds)}
+		return usageError{fmt.Errorf("--rounds %d: use 1 or more; a verdict on isolated arms needs 4", f.Rounds)}
 	}
 	if c.Flags().Changed("scale") && f.Scale <= 0 {
 		return usageError{fmt.Errorf("--scale %v: the scale must be more than 0; 1 is the load of the published study", f.Scale)}
@@ -146,8 +146,11 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 	if other := cmp.Or(f.outputs.html, f.outputs.md, f.outputs.csv, f.outputs.junit, f.telemetry.otlp, f.telemetry.remoteWrite); f.planOnly && (other != "" || f.live.web) {
 		return usageError{errors.New("--plan starts nothing: leave out --html, --md, --csv, --junit, --otlp, --remote-write and --web; --json writes the plan")}
 	}
-	if f.pilot && (!f.planOnly || f.on != "local") {
-		return usageError{errors.New("--pilot measures the noise of this machine for a plan: add --plan, and leave out --on")}
+	if f.pilot && !f.planOnly {
+		return usageError{errors.New("--pilot measures the noise of this machine for a plan: add --plan")}
+	}
+	if f.pilot && f.on != "local" {
+		return usageError{errors.New("--pilot measures the noise of this machine: leave out --on")}
 	}
 	if f.planOnly {
 		if err := errors.Join(f.outputs.check(), f.live.check()); err != nil {
@@ -271,7 +274,7 @@ func (f *runFlags) checkUntil(changed func(string) bool) error {
 	case changed("max-rounds") && f.MaxRounds < 1:
 		return fmt.Errorf("--max-rounds %d: a verdict needs at least 4 rounds", f.MaxRounds)
 	case changed("max-rounds") && f.until == "" && !limited && f.Rounds > 0:
-		return fmt.Errorf("--max-rounds %d and --rounds %d exclude each other: --rounds fixes the number of rounds; add --until decided to look first after %d rounds", f.MaxRounds, f.Rounds, f.Rounds)
+		return fmt.Errorf("--max-rounds %d and --rounds %d exclude each other: --rounds fixes the number of rounds; leave one out, or add --until decided to end after %d to %d rounds", f.MaxRounds, f.Rounds, f.Rounds, f.MaxRounds)
 	case changed("max-rounds") && f.until == "" && !limited && f.Quick:
 		return fmt.Errorf("--max-rounds %d: a --quick run has a fixed number of rounds; add --until decided or --for", f.MaxRounds)
 	}

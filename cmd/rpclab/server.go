@@ -93,7 +93,7 @@ SIGTERM or SIGINT stops the server after it has drained its connections.`,
 	flags.IntVar(&server.Workers, "workers", 0, "calls that the server handles at once; others queue (default: no limit)")
 	flags.DurationVar(&server.MaxAge, "max-age", 0, "age at which the server closes a connection, 10 % more or less (default: never)")
 	flags.DurationVar(&server.AgeGrace, "age-grace", 0, "time that the calls of a closed connection have to finish (default: no limit)")
-	flags.StringVar(&server.API, "api", workload.V1, "`version` of Chain, for clients of v1: v1; v2 (another package, or path, in place of v1); both; changed (the same names, another field)")
+	flags.StringVar(&server.API, "api", workload.V1, "`version` of the API of Chain: v1; v2 (another package or path: calls of clients of v1 fail); both; changed (v1 with a renumbered or, in REST, renamed field)")
 	flags.BoolVar(&server.Published, "published", false, "serve the published studies' own packages, paths and messages too")
 	flags.BoolVar(&server.ReportLoad, "report-load", false, "report the load of the server in every response (ORCA), for weighted_round_robin")
 	access.register(flags)
@@ -136,7 +136,7 @@ func checkToken(access accessFlags, model string, secure securityFlags) error {
 	case access.tokenFile == "":
 		return nil
 	case model == workload.TCP:
-		return usageError{fmt.Errorf("--token-file: messages of --model %s have no room for a token: listen on 127.0.0.1, or use --public", model)}
+		return usageError{fmt.Errorf("--token-file: a server of --model %s cannot check tokens: leave the flag out, and listen on 127.0.0.1 or add --public", model)}
 	case secure.Tokens:
 		return usageError{errors.New("--token-file and --jwt use the same header: use one of them")}
 	}

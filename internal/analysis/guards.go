@@ -226,6 +226,16 @@ func coarseSteps(m metric, a, b result.Arm) reason {
 	return reason{fmt.Sprintf("%s is measured in steps of %g ms, and the two differ by one step at most", m.name, m.step), result.Cause{Kind: result.CauseSteps}}
 }
 
+// oneProcess rejects the memory of arms that took turns. Their processes stay up in all rounds, so rounds repeat the
+// reading and not the measurement.
+func oneProcess(m metric, a result.Arm) reason {
+	if !strings.HasSuffix(m.name, "_memory") || !slices.ContainsFunc(a.Trials, func(t result.Trial) bool { return len(t.Blocks) > 0 }) {
+		return reason{}
+	}
+	return reason{"the processes of arms that take turns stay up in all rounds, so each has one value of memory; --set design=isolated starts them for each round",
+		result.Cause{Kind: result.CauseProcess}}
+}
+
 // interfered rejects an arm if other machines, or a quota, withheld too much CPU time from its trials.
 func interfered(_ metric, d result.Document, arm result.Arm) reason {
 	var stolen, throttled []float64

@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"rpclab/internal/result"
@@ -52,6 +53,30 @@ func TestAnAccountOfArmsThatTakeTurnsAllowsForNeighbours(t *testing.T) {
 	}
 	if a := accounts(d); a[0].Metric != "elapsed" || a[0].Cycles != 1 || math.Abs(a[0].GapMS-300) > 5 {
 		t.Errorf("elapsed: %+v, want a gap of 300 ms a round, which has six blocks", a)
+	}
+}
+
+// The processes of arms that take turns stay up, so four rounds have one value of memory each. Isolated rounds have four.
+func TestArmsThatTakeTurnsHaveOneValueOfMemory(t *testing.T) {
+	for _, inTurns := range []bool{true, false} {
+		arm := func(name string, memory uint64) (a result.Arm) {
+			a.Name = name
+			for round := 1; round <= 4; round++ {
+				one := trial(t, round, 10, 300)
+				if inTurns {
+					one = inBlocks(t, round, 2*round-1, 300, 10, 10)
+				}
+				one.Resources.Client.RSS = memory + uint64(round)
+				a.Trials = append(a.Trials, one)
+			}
+			return a
+		}
+		d := result.Document{Baseline: "b", Margin: 0.03, Arms: []result.Arm{arm("a", 2000), arm("b", 1000)}}
+		i := slices.IndexFunc(metrics, func(m metric) bool { return m.name == "client_memory" })
+		v := verdictOn(d, metrics[i], comparison{d.Arms[0], d.Arms[1], "baseline"}, nil, 1)
+		if inTurns && (v.Decision != "undecided" || !v.Unfit || v.Cause.Kind != result.CauseProcess) || !inTurns && v.Decision != "worse" {
+			t.Errorf("in turns %v: the verdict is %+v", inTurns, v)
+		}
 	}
 }
 

@@ -141,6 +141,9 @@ func verdictOn(d result.Document, m metric, p comparison, inCell []result.Arm, t
 	if unfit.text == "" {
 		unfit = lowerBounds(m, p.a, p.b, r.Decision)
 	}
+	if unfit.text == "" {
+		unfit = oneProcess(m, p.a)
+	}
 	if unfit.text != "" {
 		if why.text != v.Reason { // a decisive doubt
 			r.Notes = append(r.Notes, why.text)

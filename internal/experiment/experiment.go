@@ -86,8 +86,8 @@ func (d *document) extendRounds(r resolved, options Options) ([]int, error) {
 	if limit := options.For; limit > 0 {
 		shortest, loads := r.shortestRound(options.Arms)
 		if loads > limit {
-			wrong.add(position{file: "--for " + formatDuration(limit)}, "one round has %s of load: use at least --for %s, fewer arms (--arms), or --quick",
-				formatDuration(loads), formatDuration(roundUp(time.Duration(least)*loads)))
+			wrong.add(position{file: "--for " + formatDuration(limit)}, "a verdict needs %d rounds, and a round has %s of load: use at least --for %s, fewer arms (--arms), or --quick",
+				least, formatDuration(loads), formatDuration(roundUp(time.Duration(least)*loads)))
 			return nil, wrong.err()
 		}
 		first = least // the time limit bounds the run, so the first look is as early as a verdict is possible

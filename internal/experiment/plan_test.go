@@ -129,7 +129,7 @@ func TestATimeLimitTakesThePlaceOfTheNumberOfRounds(t *testing.T) {
 		}
 	}
 	_, err := Expand("x.yaml", doc("open: {rate: 100, duration: 5s}"), Options{UntilDecided: true, For: 9 * time.Second}, vocabulary)
-	if want := "--for 9s: one round has 10s of load: use at least --for 40s, fewer arms (--arms), or --quick"; err == nil || err.Error() != want {
+	if want := "--for 9s: a verdict needs 4 rounds, and a round has 10s of load: use at least --for 40s, fewer arms (--arms), or --quick"; err == nil || err.Error() != want {
 		t.Errorf("the error is %v, want %s", err, want)
 	}
 }

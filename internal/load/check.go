@@ -51,7 +51,7 @@ func (s Settings) checkTarget() error {
 			return request.Invalidf("%q is not a URL: use one such as http://127.0.0.1:8080/path", s.Target)
 		}
 		if parsed.Scheme == "http" && s.TLS != (TLS{}) {
-			return request.Invalidf("%q does not use TLS: write https:", s.Target)
+			return request.Invalidf("%q does not use TLS, as flags about TLS demand: write https:", s.Target)
 		}
 		return nil
 	case s.Engine != Wire && s.Engine != GRPCGo:

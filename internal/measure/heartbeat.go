@@ -28,6 +28,8 @@ type Watched struct {
 	PID  int
 	// Suspended reports whether the experiment itself has suspended the process; nil: it never does.
 	Suspended func() bool
+	// Limited says that the experiment limits the CPU time of the process, so that its waits are no disturbance.
+	Limited bool
 }
 
 // StallKind is the kind of a [Stall].
@@ -160,7 +162,7 @@ func (h *heartbeat) beat(now clocks) {
 		}
 		for _, pid := range h.pids[p.PID] {
 			frozen[p.Name] = frozen[p.Name] || h.isFrozen(p, pid)
-			if check {
+			if check && !p.Limited {
 				h.checkStarved(p.Name, pid, now.monotonic)
 			}
 		}

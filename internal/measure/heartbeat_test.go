@@ -10,16 +10,16 @@ import (
 
 // simulated is a process that a simulated heartbeat watches.
 type simulated struct {
-	stopped, suspended bool
-	cpu, waited        time.Duration // of each thread
-	threads            int           // that wait
+	stopped, suspended, limited bool
+	cpu, waited                 time.Duration // of each thread
+	threads                     int           // that wait
 }
 
 // beats calls a heartbeat for some beats. Before each, change may change the process and both clocks.
 func beats(count int, change func(beat int, p *simulated, now *clocks)) []Stall {
 	p := &simulated{threads: 1}
 	h := newHeartbeat(func() []Watched {
-		return []Watched{{Name: "greeter-0", PID: 7, Suspended: func() bool { return p.suspended }}}
+		return []Watched{{Name: "greeter-0", PID: 7, Suspended: func() bool { return p.suspended }, Limited: p.limited}}
 	})
 	h.tree = func(pid int) []int { return []int{pid, pid + 1} } // both have the same state
 	h.stopped = func(int) bool { return p.stopped }
@@ -59,8 +59,9 @@ func TestAHeartbeatNoticesStalls(t *testing.T) {
 		"paused by the experiment": {func(beat int, p *simulated, _ *clocks) {
 			p.stopped, p.suspended = beat >= 4 && beat < 10, beat >= 4 && beat < 9
 		}, nil},
-		"waiting for a processor":   {func(beat int, p *simulated, _ *clocks) { p.waited += heartbeatInterval }, []Stall{{Starved, "greeter-0", 6 * time.Second}}},
-		"waiting, but also running": {func(beat int, p *simulated, _ *clocks) { p.waited += heartbeatInterval; p.cpu += heartbeatInterval / 2 }, nil},
+		"waiting for a processor":      {func(beat int, p *simulated, _ *clocks) { p.waited += heartbeatInterval }, []Stall{{Starved, "greeter-0", 6 * time.Second}}},
+		"waiting because of its limit": {func(_ int, p *simulated, _ *clocks) { p.limited, p.waited = true, p.waited+heartbeatInterval }, nil},
+		"waiting, but also running":    {func(beat int, p *simulated, _ *clocks) { p.waited += heartbeatInterval; p.cpu += heartbeatInterval / 2 }, nil},
 		"ten threads that wait at the same time, for a tenth": {func(beat int, p *simulated, _ *clocks) {
 			p.threads, p.waited = 10, p.waited+heartbeatInterval/10
 		}, nil},

@@ -77,7 +77,7 @@ func found(d result.Document) string {
 	if len(d.Arms) == 1 && !searched(d) && !d.Arms[0].Latency.Empty() {
 		return oneArm(d.Arms[0])
 	}
-	return "No verdict: there was nothing to compare."
+	return "No verdict: no two arms were compared."
 }
 
 // oneArm is the answer of a run with one arm.

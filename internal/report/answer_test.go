@@ -34,12 +34,12 @@ func TestTheAnswerSummarizesTheVerdicts(t *testing.T) {
 		"At the median, b is faster than shared (at most 0.33 times as long); a is slower than shared (at least 3.00 times as long).": some(five,
 			withBound(verdict("latency_p50", "b", cell, .33, .3, .4, "better", "baseline"), result.UpperBound),
 			withBound(verdict("latency_p50", "a", cell, 3, 2.9, 3.1, "worse", "baseline"), result.LowerBound)),
-		"Highest rate that holds: pool is higher than shared (1.40 times as many calls a second).": some(five, capacity),
-		"No difference found between shared and any other arm: p50 between −50 % and +100 %.":      some(five, verdict("latency_p50", "a", cell, 1, .5, 2, "undecided", "baseline")),
-		"No verdict: 2 rounds, and at least 4 are needed to tell a difference from chance.":        some(small(2, w[0], w[1]), verdict("latency_p50", "a", cell, 1, .5, 2, "undecided", "baseline")),
-		"No verdict: there was nothing to compare.":                                                five,
-		"958 calls/s: p50 702.4 ms, p99 981.2 ms, 0 of 1,000 calls failed.":                        some(small(5, w[0])),
-		"Nothing was measured, so there is no answer.":                                             base("channels", "Which?"),
+		"pool has a higher capacity than shared (1.40 times as many calls a second).":         some(five, capacity),
+		"No difference found between shared and any other arm: p50 between −50 % and +100 %.": some(five, verdict("latency_p50", "a", cell, 1, .5, 2, "undecided", "baseline")),
+		"No verdict: 2 rounds, and at least 4 are needed to tell a difference from chance.":   some(small(2, w[0], w[1]), verdict("latency_p50", "a", cell, 1, .5, 2, "undecided", "baseline")),
+		"No verdict: no two arms were compared.":                                              five,
+		"958 calls/s: p50 702.4 ms, p99 981.2 ms, 0 of 1,000 calls failed.":                   some(small(5, w[0])),
+		"Nothing was measured, so there is no answer.":                                        base("channels", "Which?"),
 	} {
 		if got := Answer(d); got != want {
 			t.Errorf("%s\nwant %s", got, want)
@@ -99,7 +99,7 @@ func TestTheAnswerSaysWhetherLostCallsAreBeyondChance(t *testing.T) {
 	failed := result.Verdict{Metric: "failed", A: "new-channel", B: "shared", Kind: "baseline", Decision: "undecided", Rounds: 1,
 		Reason: "1 round; at least 5 are needed", Cause: &result.Cause{Kind: result.CauseRounds, Have: 1, Needed: 5}}
 	d.Verdicts = []result.Verdict{failed}
-	const recovered = " When rpclab scaled to 10 backends, new-channel called a new backend within 120 ms; shared never did."
+	const recovered = " When rpclab scaled to 10 backends, new-channel succeeded on a new backend within 120 ms; shared never did."
 	want := "shared lost 2.0 % of its calls; new-channel lost none. 1 round cannot tell such differences from chance; 5 can." + recovered
 	if got := Answer(d); got != want {
 		t.Errorf("%s\nwant %s", got, want)
@@ -139,12 +139,12 @@ func TestTheAnswerSaysThatARolloutWasNotComplete(t *testing.T) {
 	for _, name := range []string{"new-channel", "shared"} {
 		d.Events = append(d.Events, result.Event{Arm: name, Cell: result.Cell{}, Round: 1, What: "roll", Action: result.ActionRoll, Took: result.Took{FirstCall: &called}})
 	}
-	if got, want := Answer(d), "No route lost a call. When rpclab replaced every backend, new-channel and shared called a new backend within 120 ms."; got != want {
+	if got, want := Answer(d), "No route lost a call. When rpclab replaced every backend, new-channel and shared succeeded on a new backend within 120 ms."; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	d.Events[0].Unfinished = &result.Unfinished{Done: 2, Of: 3}
 	want := "No route lost a call, but the load ended before the rollout was complete in new-channel. " +
-		"When rpclab replaced backends, new-channel and shared called a new backend within 120 ms."
+		"When rpclab replaced backends, new-channel and shared succeeded on a new backend within 120 ms."
 	if got := Answer(d); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}

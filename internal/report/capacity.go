@@ -13,7 +13,7 @@ func capacities(p *page, d result.Document) {
 	if !searched(d) {
 		return
 	}
-	t := table{columns: []column{{"arm", false}, {"calls/s", true}, {"rounds", true}, {"holds", true}, {"fails", true},
+	t := table{columns: []column{{"arm", false}, {"calls/s", true}, {"range", true}, {"holds", true}, {"fails", true},
 		{"probes", true}, {"limited by", false}}}
 	slo := ""
 	for _, arm := range d.Arms {
@@ -24,8 +24,8 @@ func capacities(p *page, d result.Document) {
 	}
 	p.heading("Capacity: the highest rate at which " + clean(slo))
 	p.grid(t)
-	note := "calls/s: the median over the rounds. rounds: their range. holds and fails: the lowest rate that held and the highest that failed in a " +
-		"probe of full length. limited by: what kept a search from the requested precision. A dropped call counts as failed."
+	note := "calls/s and range: the median and the range of the rounds. holds: the highest rate that met the condition in a probe of full length, in the " +
+		"worst round. fails: the lowest that did not, in the best round. limited by: why searches ended early, and in how many rounds. A dropped call counts as failed."
 	if measured(d) {
 		note += " The results above are at the rates that held."
 	}
@@ -102,8 +102,8 @@ func curve(p *page, a result.Arm) {
 	all := searches(a)
 	probes := slices.Clone(all[len(all)-1].Probes)
 	slices.SortStableFunc(probes, func(a, b result.Probe) int { return cmp.Compare(a.Rate, b.Rate) })
-	t := table{columns: []column{{"calls/s due", true}, {"for s", true}, {"p50 ms", true}, {"p99 ms", true}, {"failed", true},
-		{"dropped", true}, {"late p99 ms", true}, {"", false}}}
+	t := table{columns: []column{{"calls/s due", true}, {"seconds", true}, {"p50 ms", true}, {"p99 ms", true}, {"failed", true},
+		{"dropped", true}, {"lateness p99 ms", true}, {"outcome", false}}}
 	for _, probe := range probes {
 		row := []string{rate(probe.Rate), fmt.Sprintf("%.2f", probe.DurationMS/1e3), bounded(probe.Latency().Figure("p50"), ms), bounded(probe.Latency().Figure("p99"), ms), "", "", ms(probe.Lateness), "holds"}
 		if probe.Errors > 0 {

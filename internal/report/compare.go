@@ -94,8 +94,8 @@ func valueOfRun(r result.Ratio, value float64, show func(float64) string) string
 
 // runIntervalNote says how far the intervals can be relied on.
 func runIntervalNote(level float64, headline int) string {
-	return fmt.Sprintf("B/A: of latencies, over 1 means that B took longer. interval: %s confidence, from the trials of each run as a sample of its own, "+
-		"wide enough that the %d above are all correct with %s confidence. p: Mann-Whitney, of one row alone. as fast: to within 3 %%.",
+	return fmt.Sprintf("B/A: of latencies, over 1 means that B took longer. interval: %s confidence, with the runs as independent samples, "+
+		"wide enough that all %d verdicts above are correct with %s confidence. p: Mann-Whitney test of the row alone. as fast: within 3 %%.",
 		confidence(level), headline, confidence(1-(1-level)*float64(headline)))
 }
 
@@ -225,6 +225,6 @@ func gates(p *page, c result.Comparison, outcomes map[string]string) {
 	for _, r := range why.list {
 		p.alarm(r.text)
 	}
-	p.note("A gate passes or fails only if its whole interval does (" + confidence(c.Gates[0].Level) + ", so that the chance of any wrong outcome is " +
-		"at most 5 %). If the interval spans the bound, rpclab cannot tell.")
+	p.note("A gate passes or fails only if the whole " + confidence(c.Gates[0].Level) + " interval is on one side of the bound; else rpclab cannot tell. " +
+		"The probability of any wrong outcome is at most 5 %.")
 }

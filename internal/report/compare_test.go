@@ -38,7 +38,7 @@ func sampleComparison() result.Comparison {
 			r := result.Ratio{Metric: metric, Arm: arm, Cell: cell, A: a, B: b, Ratio: b / a, CI: [2]float64{low, high}, Level: 1 - 0.05/8,
 				PRanks: 0.0079, Trials: [2]int{5, 5}, Decision: decision, Secondary: !strings.HasSuffix(metric, "p50") && !strings.HasSuffix(metric, "p99")}
 			if decision == "undecided" {
-				r.PRanks, r.Reason = 0.42, fmt.Sprintf("the interval spans 1: more rounds would narrow it (about %d, if the noise stays)", burst/100)
+				r.PRanks, r.Reason = 0.42, fmt.Sprintf("the interval spans 1: about %d rounds in all would narrow it, if the noise stays", burst/100)
 				r.Cause = &result.Cause{Kind: result.CauseInterval, Have: 5, Needed: float64(burst / 100)}
 			}
 			c.Ratios = append(c.Ratios, r)

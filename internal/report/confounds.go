@@ -52,8 +52,8 @@ func confounds(p *page, d result.Document) {
 	if len(d.Accounts) == 0 {
 		return
 	}
-	p.note("Medians of the trials, in ms: of elapsed where a load is a number of calls, else of the median latency. gap: the published " +
-		"arm over the baseline, the mean over rounds. remains: the share of it that the controlled arm still has, with Fieller's interval; " +
+	p.note("In ms, of the median trial: elapsed time where a load is a number of calls, else p50. gap: the published arm minus the " +
+		"baseline, the mean over rounds. remains: the controlled arm minus the baseline, as a share of the gap, with its interval; " +
 		"all intervals of this run are correct with 95 % confidence.")
 }
 

@@ -90,9 +90,9 @@ func differences(p *page, d result.Document) {
 	if t = t.drop(); len(t.rows) == 0 {
 		return
 	}
-	p.heading("What one call takes and does more")
+	p.heading("Difference per call")
 	p.grid(t)
-	note := "For each decided difference: the figure of the arm minus that of the other, per call. "
+	note := "For each decided difference: the figure of the arm minus that of the other, per call. Empty: within 2 %, or not known. "
 	if slices.ContainsFunc(t.columns, func(c column) bool { return c.name == "p50 µs" }) {
 		note += "p50: of the latency. "
 	}

@@ -13,12 +13,12 @@ import (
 func eventNotes(p *page, d result.Document, all []*eventOutcome, unseen bool) {
 	text := "failed and late count calls until the next event, over all rounds. " + affectedNote(all)
 	if times := timesShown(all); len(times) > 0 {
-		text += "The other columns are ms from the event, in the median round. " + strings.Join(times, ". ") + "."
+		text += "The other columns are ms from the event until, in the median round: " + strings.Join(times, ". ") + "."
 	}
 	p.note(strings.TrimSpace(text))
 	if unseen {
-		p.note(none + ": not observed before the next event, in half of the rounds or more. " +
-			"An event that only removes backends has no first call. A client that did not call an affected backend has no time for avoided.")
+		p.note(none + ": not observed before the next event in half of the rounds or more, or not possible: no backend was added (first call), or the client " +
+			"called no affected backend before (avoided).")
 	}
 	for _, r := range balanceReasons(all).list {
 		p.item("no time for balanced in " + and(r.arms.list) + ": " + strings.TrimRight(r.sentence(), "."))
@@ -44,12 +44,12 @@ func timesShown(all []*eventOutcome) (texts []string) {
 	for step, text := range [steps]string{
 		firstLoss:       "first loss: the first call was lost",
 		proxyReady:      "proxy ready: the killed proxy was ready again",
-		recovered:       "recovered: no call was lost for 1 s",
-		avoided:         "avoided: callers avoided the affected backends for 1 s",
+		recovered:       "recovered: from then on no call was lost for 1 s",
+		avoided:         "avoided: from then on the affected backends received no call for 1 s",
 		ready:           "ready: the cluster published the change",
 		resolverUpdated: "resolver: the client's resolver was updated",
 		firstCall:       "first call: a new backend answered its first call",
-		balancedAgain:   "balanced: Jain's index was 0.95 or more for 1 s",
+		balancedAgain:   "balanced: from then on Jain's index was 0.95 or more for 1 s",
 	} {
 		shown := func(h *eventOutcome) bool {
 			return !math.IsInf(median(h.took[step]), 1) || step == avoided && h.fair > 0
@@ -85,9 +85,9 @@ func lag(a result.Arm) string {
 		return "streams: a message goes to the backend of its stream, whatever the resolver reports; " +
 			"only new streams use new backends"
 	case a.PickedBy == pickedByKernel && a.Channel == "per-call":
-		return a.Route + ", a channel per call: the client is not updated, but every new connection goes to a ready backend"
+		return "route " + a.Route + ", a channel per call: the client is not updated, but every new connection goes to a ready backend"
 	case a.Update != "":
-		return clean(a.Route + ": " + a.Update)
+		return clean("route " + a.Route + ": " + a.Update)
 	}
 	return ""
 }

@@ -58,7 +58,7 @@ const (
 
 var policies = map[string]string{
 	"round_robin": "round robin gives every backend the same number of calls; " +
-		"if a backend is slower than its share of the calls arrives, its queue grows",
+		"if calls arrive faster than a backend answers, its queue grows",
 	"least_request": "least request takes, of two random backends, the one with fewer calls in flight; " +
 		"calls accumulate on a slow backend, so it receives few",
 	"least_conn": "least conn takes, of all backends, the one with the fewest calls in flight; " +

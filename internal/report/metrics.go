@@ -50,7 +50,7 @@ func comparativeOf(metric string) comparative {
 	part, resource, _ := strings.Cut(clean(metric), "_")
 	switch {
 	case metric == "capacity":
-		return adjective("Highest rate that holds: ", "higher than", "lower than", "the same as", "times as many calls a second", "calls/s", rate)
+		return verb("has", "have", "a higher capacity than", "a lower capacity than", "the same capacity as", "times as many calls a second", "calls/s", rate)
 	case metric == "elapsed":
 		return adjective("Until the last response, ", "faster than", "slower than", "as fast as", times, "elapsed ms", ms)
 	case metric == "convergence":

@@ -112,6 +112,13 @@ func answers(d result.Document, all []outcome, metric string) (clauses []string)
 		for _, o := range who {
 			times = append(times, boundedRatio(fromTo(o.low, o.high, ratio), o.bound))
 		}
+		if len(who) > mostNamed+1 && !slices.ContainsFunc(who, func(o outcome) bool { return o.bound != "" }) {
+			low, high := who[0].low, who[0].high
+			for _, o := range who {
+				low, high = min(low, o.low), max(high, o.high)
+			}
+			times = []string{fromTo(low, high, ratio)}
+		}
 		return " (" + listed(times, mostNamed) + " " + words.unit + ")"
 	}
 	if metric == "failed" || metric == "followed" { // the values say more than their ratio

@@ -89,7 +89,7 @@ func (r reason) sentence() string {
 		if r.needed.low == 0 {
 			return fmt.Sprintf("%s, and it would take over 1000 %s to narrow it enough", text, units)
 		}
-		return fmt.Sprintf("%s: more %s would narrow it (about %s, if the noise stays)", text, units, fromTo(r.needed.low, r.needed.high, number))
+		return fmt.Sprintf("%s: about %s %s in all would narrow it, if the noise stays", text, fromTo(r.needed.low, r.needed.high, number), units)
 	case r.cause.Kind == result.CauseCalls && r.cause.Arm == "":
 		return fmt.Sprintf("%s calls per backend in 1 s are too few to tell balance from chance; %s are enough",
 			fromTo(r.have.low, r.have.high, number), fromTo(r.needed.low, r.needed.high, number))

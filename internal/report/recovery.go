@@ -102,9 +102,9 @@ func recoveryTable(p *page, d result.Document, most int) {
 	var until []string
 	for _, r := range all { // in the order of the columns
 		words := map[int]string{
-			firstCall: "a new backend answered",
-			avoided:   "no call went to the affected backends",
-			recovered: "calls were answered again",
+			firstCall: "to success on a new backend",
+			avoided:   "until no call went to affected backends",
+			recovered: "until calls were answered again",
 		}[r.step]
 		if len(byStep[r.step]) > 0 {
 			until = append(until, words+" ("+strings.Join(byStep[r.step], ", ")+")")
@@ -113,13 +113,13 @@ func recoveryTable(p *page, d result.Document, most int) {
 	}
 	var notes []string
 	if len(until) > 0 {
-		notes = append(notes, "Time until "+strings.Join(until, " or ")+".")
+		notes = append(notes, "Time "+strings.Join(until, " or ")+".")
 	}
 	shown := func(text string) bool {
 		return slices.ContainsFunc(t.rows, func(row []string) bool { return slices.Contains(row, text) })
 	}
 	if shown(never) {
-		notes = append(notes, never+": not before the next event.")
+		notes = append(notes, never+": not before the next event or end.")
 	}
 	if shown(notKnown) {
 		notes = append(notes, notKnown+": rpclab does not know which backends answered.")
@@ -261,7 +261,7 @@ func beyondChance(d result.Document) string {
 // inWords says how soon the arms recovered, and which did not.
 func (r recovery) inWords(d result.Document) string {
 	words := map[int]string{
-		firstCall: "called a new backend", avoided: "stopped calling " + r.affected(), recovered: "received responses again",
+		firstCall: "succeeded on a new backend", avoided: "stopped calling " + r.affected(), recovered: "received responses again",
 	}[r.step]
 	var did, didNot []string
 	high := 0.0

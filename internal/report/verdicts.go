@@ -80,14 +80,14 @@ func intervalNote(level float64, d result.Document) string {
 		looks = fmt.Sprintf(", at all %d looks that the run could take", len(d.Looks))
 	}
 	if n := len(pairs); n > 1 {
-		text += fmt.Sprintf(" It is wide enough that the decisions on all %d pairs are correct with 95 %% confidence%s.", n, looks)
+		text += fmt.Sprintf(" It is wide enough that the decisions on all %d pairs of arms are correct with 95 %% confidence%s.", n, looks)
 	}
 	var names []string
 	for _, metric := range headlines(d) {
 		names = append(names, shortName(metric))
 	}
 	if len(names) > 1 {
-		text += fmt.Sprintf(" Each pair tests %s in this order, each metric only if the one before is settled.", strings.Join(names, ", "))
+		text += fmt.Sprintf(" rpclab tests %s in this order, each only if more rounds cannot change the verdict on the one before.", strings.Join(names, ", "))
 	}
 	return text
 }
@@ -279,7 +279,7 @@ func doubtNotes(p *page, d result.Document) {
 	for _, v := range d.Verdicts {
 		for _, note := range v.Notes {
 			if !v.Secondary {
-				p.item("Look: " + clean(v.A) + " against " + clean(v.B) + " " + metricName(v.Metric) + at(v.Cell) + ": " + clean(note) + ".")
+				p.item("Check: " + clean(v.A) + " against " + clean(v.B) + " " + metricName(v.Metric) + at(v.Cell) + ": " + clean(note) + ".")
 			}
 		}
 	}

@@ -3,7 +3,7 @@ package result
 // Cause describes the reason of an undecided verdict, or of a balance that was not found, as fields. The reason
 // says the same in words.
 type Cause struct {
-	Kind CauseKind `json:"kind" enum:"interval,rounds,value,drift,outlier,failed_trials,generator,lost_calls,calls,clock,steps,interference,control,not_tested,uneven,time,backends,window"`
+	Kind CauseKind `json:"kind" enum:"interval,rounds,value,drift,outlier,failed_trials,generator,lost_calls,calls,clock,steps,process,interference,control,not_tested,uneven,time,backends,window"`
 	// Arm is the arm whose numbers are the cause; empty: those of both.
 	Arm string `json:"arm,omitempty"`
 	// Run is the compared run whose numbers are the cause, A or B; empty: both, or there is one run.
@@ -40,6 +40,7 @@ const (
 	CauseCalls        CauseKind = "calls"         // too few calls
 	CauseClock        CauseKind = "clock"         // the clock is too coarse
 	CauseSteps        CauseKind = "steps"         // the resolution of the metric is too coarse
+	CauseProcess      CauseKind = "process"       // the processes stayed up in all rounds, so there is one value
 	CauseInterference CauseKind = "interference"  // other machines or a quota withheld CPU time
 	CauseControl      CauseKind = "control"       // an A/A control differs from the arm that it repeats
 	CauseNotTested    CauseKind = "not_tested"    // an earlier headline metric is not settled

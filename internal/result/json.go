@@ -49,7 +49,7 @@ func decode(data []byte) (Document, error) {
 		return Document{}, fmt.Errorf("read result: the schema is %s, and this rpclab reads %s: %w; update rpclab", form.Schema, Schema, ErrNewer)
 	}
 	if form.Schema != Schema {
-		return Document{}, fmt.Errorf("read result: the schema is %q: %w; read it with the rpclab version that wrote it",
+		return Document{}, fmt.Errorf("read result: the schema is %q: %w; name a file that --json wrote, or use the rpclab version that wrote it",
 			form.Schema, ErrSchema)
 	}
 	var d Document

@@ -84,7 +84,7 @@ func (s *Store) find(ctx context.Context, ref string) (string, error) {
 // match returns the ID that the user means, of these with the newest first.
 func (s *Store) match(ids []string, ref string) (string, error) {
 	if len(ids) == 0 {
-		return "", fmt.Errorf("%w: the store %s is empty; `rpclab run` adds a run", ErrUnknownRun, s.path)
+		return "", fmt.Errorf("%w %q: the store %s is empty; `rpclab run` adds a run", ErrUnknownRun, ref, s.path)
 	}
 	if ref == "latest" {
 		return ids[0], nil

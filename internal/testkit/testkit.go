@@ -111,6 +111,23 @@ func Rpclab(t testing.TB) string {
 	return build.path
 }
 
+// Tool returns the path of a program on PATH or among those that make test-tools installs.
+func Tool(t *testing.T, name string) string {
+	t.Helper()
+	if path, err := exec.LookPath(name); err == nil {
+		return path
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(cache, "rpclab", "dashboards", name)
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("%s is missing; install it with: make test-tools", name)
+	}
+	return path
+}
+
 // Main runs the tests of a package that uses [Rpclab], then what closes their resources. It removes
 // the program and fails if a goroutine is left. Runs that the tests start do not wait for each other, and have
 // no defaults of the user's.

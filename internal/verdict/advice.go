@@ -24,7 +24,7 @@ func undecidedReason(v Verdict, o Options, n int) (reason string, cause Cause) {
 		return fmt.Sprintf("%s, and it would take over %d %s to narrow it enough", reason, maxAdvisedRounds, o.units()), cause
 	}
 	cause.Needed = float64(n)
-	return fmt.Sprintf("%s: more %s would narrow it (about %d, if the noise stays)", reason, o.units(), n), cause
+	return fmt.Sprintf("%s: about %d %s in all would narrow it, if the noise stays", reason, n, o.units()), cause
 }
 
 // roundsNeeded returns the smallest number of rounds that would allow a decision if the mean of the log

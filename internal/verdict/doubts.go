@@ -91,7 +91,7 @@ func outlier(pairs []Pair, logs []float64, i int, v Verdict, o Options) Doubt {
 	}
 	return Doubt{
 		Kind: CauseOutlier,
-		Text: fmt.Sprintf("outlier: in pair %d of %d the ratio was %.3g, in the middle one %.3g; look at that %s",
+		Text: fmt.Sprintf("outlier: in pair %d of %d the ratio was %.3g (median %.3g): check that %s",
 			i+1, len(logs), math.Exp(logs[i]), math.Exp(Median(logs)), o.unit()),
 		Decisive: v.Decision != Undecided && Compare(rest, without).Decision != v.Decision,
 	}

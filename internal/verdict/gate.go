@@ -48,7 +48,7 @@ func (b Bound) OfRuns(before, after []float64, o Options) (v Verdict, outcome Ou
 	}
 	reason = fmt.Sprintf("the interval spans %g", b.Limit)
 	if n := u.narrowTo(math.Abs(u.difference()-math.Log(b.Limit)), o); n <= maxAdvisedRounds {
-		return v, Open, fmt.Sprintf("%s: about %d %s in both runs would settle it, if the noise stays", reason, n, o.units())
+		return v, Open, fmt.Sprintf("%s: about %d %s in each of two new runs would settle it, if the noise stays", reason, n, o.units())
 	}
 	return v, Open, reason + ", and the ratio is too close to it to be settled by more " + o.units()
 }

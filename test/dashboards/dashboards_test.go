@@ -22,10 +22,10 @@ func TestEveryPanelHasDataOfARun(t *testing.T) {
 		}
 	})
 	for _, name := range []string{"study.json", "balancing.json"} {
-		b := boards(t)[name]
+		b := readBoard(t, name)
 		t.Run(name, func(t *testing.T) {
 			variables := w.variables(t, b)
-			for _, p := range flat(b.Panels) {
+			for _, p := range b.Flat() {
 				for _, q := range p.Targets {
 					t.Run(p.Title, func(t *testing.T) { w.see(t, q, variables, l.modes()) })
 				}

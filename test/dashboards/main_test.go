@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"syscall"
@@ -23,23 +21,6 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 
 // fresh is an HTTP client that opens a connection for each request.
 var fresh = http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-
-// program returns the path of a tool on PATH or in the directory of test/tools.sh.
-func program(t *testing.T, name string) string {
-	t.Helper()
-	if path, err := exec.LookPath(name); err == nil {
-		return path
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(cache, "rpclab", "dashboards", name)
-	if _, err := os.Stat(path); err != nil {
-		t.Fatalf("%s is missing; install it with: make test-tools", name)
-	}
-	return path
-}
 
 // start runs a program until the test ends and waits until it is ready. It must leave no process.
 func start(t *testing.T, ready func() bool, args ...string) {

@@ -30,7 +30,7 @@ func collect(t *testing.T) (c collector) {
 		c.grpc, c.http, _ = strings.Cut(strings.TrimSpace(string(text)), " ")
 		return c.http != ""
 	}
-	start(t, read, program(t, "collector"), c.dir)
+	start(t, read, testkit.Tool(t, "collector"), c.dir)
 	return c
 }
 

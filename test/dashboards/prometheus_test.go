@@ -49,7 +49,7 @@ func watch(t *testing.T, dir, run string) watcher {
 		t.Fatal(err)
 	}
 	at := free(t)
-	start(t, answers("http://"+at+"/-/ready"), program(t, "prometheus"),
+	start(t, answers("http://"+at+"/-/ready"), testkit.Tool(t, "prometheus"),
 		"--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "data"),
 		"--web.listen-address="+at, "--log.level=warn", "--web.enable-remote-write-receiver")
 	client, err := api.NewClient(api.Config{Address: "http://" + at, Client: &fresh})

@@ -14,9 +14,9 @@ func TestDashboardShowsARunInProgress(t *testing.T) {
 	w := watch(t, t.TempDir(), at)
 	start(t, answers("http://"+at+"/metrics"), testkit.Rpclab(t), "run", "churn", "--quick",
 		"--arms", "endpointslice,direct", "--rounds", "20", "--metrics", at)
-	for _, p := range flat(boards(t)["run.json"].Panels) {
+	for _, p := range readBoard(t, "run.json").Flat() {
 		for _, q := range p.Targets {
-			query := asked(q.Expr, nil)[0]
+			query := q.With(nil)[0]
 			testkit.AwaitFor(t, countWithin, p.Title+" has an answer to "+query, func() bool { return len(w.lately(t, query)) > 0 })
 		}
 	}

@@ -35,9 +35,8 @@ func slowBackend(t *testing.T, try int, wrong func(format string, args ...any)) 
 		wrong("outlier sends the slow backend a share of %.2f of the calls, want 0.33, because its calls do not fail", share)
 	}
 	failing, left := arm(t, d, "deadline"), arm(t, d, "outlier-deadline")
-	if left.Failed() > failing.Failed()/2 || left.Trials[0].Events[0].Took.Avoided == nil {
-		wrong("%d calls exceed their deadline, and %d with outlier detection, which ejected the backend after %v",
-			failing.Failed(), left.Failed(), left.Trials[0].Events[0].Took.Avoided)
+	if avoided := firstEvent(t, left).Took.Avoided; left.Failed() > failing.Failed()/2 || avoided == nil {
+		wrong("%d calls exceed their deadline, and %d with outlier detection, which ejected the backend after %v", failing.Failed(), left.Failed(), avoided)
 	}
 	for _, why := range []string{"round robin gives every backend the same number of calls", "least request takes", "outlier detection leaves out backends whose calls fail"} {
 		if !strings.Contains(strings.Join(strings.Fields(s.stdout), " "), why) {
@@ -46,11 +45,20 @@ func slowBackend(t *testing.T, try int, wrong func(format string, args ...any)) 
 	}
 }
 
+// firstEvent returns the first event of an arm's first trial.
+func firstEvent(t *testing.T, a result.Arm) result.Event {
+	t.Helper()
+	if len(a.Trials) == 0 || len(a.Trials[0].Events) == 0 {
+		t.Fatalf("%s has no event: %s", a.Name, why(a))
+	}
+	return a.Trials[0].Events[0]
+}
+
 // shareOfAffected returns the share of the calls after the first event that the affected backends
 // answered.
 func shareOfAffected(t *testing.T, a result.Arm) float64 {
 	t.Helper()
-	e := a.Trials[0].Events[0]
+	e := firstEvent(t, a)
 	if len(e.Affected) != 1 || e.Answered == 0 {
 		t.Fatalf("%s: %+v", a.Name, e)
 	}
@@ -72,7 +80,7 @@ func rolledOut(t *testing.T, try int, wrong func(format string, args ...any)) {
 	}
 	for _, a := range d.Arms {
 		trial := a.Trials[0]
-		e := trial.Events[0]
+		e := firstEvent(t, a)
 		if e.Unfinished != nil {
 			want := fmt.Sprintf("the load ended after %d of 3 backends were replaced", e.Unfinished.Done)
 			if !strings.Contains(strings.Join(d.Warnings, "\n"), want) {
@@ -179,7 +187,7 @@ func recovers(t *testing.T, file string, loses bool, elsewhere string, wrong fun
 	d, _ := document(t, file)
 	for _, a := range d.Arms {
 		trial := a.Trials[0]
-		e := trial.Events[0]
+		e := firstEvent(t, a)
 		if a.Name == "none" {
 			if e.Error != elsewhere || a.Failed() > 0 {
 				t.Errorf("a route without it: %+v, %v", e, a.Errors)

@@ -195,7 +195,7 @@ func rollWithWatch(t *testing.T, wrong func(format string, args ...any)) {
 	d, _ := document(t, file, "--set", "load.open.rate=500", "--set", "server.drain=500ms", "--set", "caller.timeout=5s",
 		"--set", "arms={endpointslice: {route: endpointslice}, xds: {route: xds}, headless: {route: headless}}")
 	for _, a := range d.Arms {
-		if u := a.Trials[0].Events[0].Unfinished; u != nil {
+		if u := firstEvent(t, a).Unfinished; u != nil {
 			wrong("%s: %d of %d backends were replaced within the load", a.Name, u.Done, u.Of)
 			continue
 		}

@@ -155,11 +155,30 @@ func calls(t *testing.T, port int, mode string) (each []int) {
 	return each
 }
 
+// limited returns how many descendants of a process have a CPU limit: a control group of their own or, where there are
+// none, a limit of Go's runtime.
+func limited(t *testing.T, pid int) (n int) {
+	t.Helper()
+	read := func(pid int, file string) string {
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file)) // the process may have ended
+		return string(text)
+	}
+	for _, child := range descendants(pid) {
+		if read(child, "cgroup") != read(pid, "cgroup") || strings.Contains(read(child, "environ"), "GOMAXPROCS=2\x00") {
+			n++
+		}
+	}
+	return n
+}
+
 func TestLabUpServesTheStudysCommand(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "balancing.json")
-	lab, port := up(t, "clusterip,headless", "--targets", file)
+	lab, port := up(t, "clusterip,headless", "--targets", file, "--cpus", "2")
 	servers := targets(t, file)
+	if n := limited(t, lab.Process.Pid); n != len(servers) {
+		t.Errorf("%d processes have a limit of 2 CPUs, want the %d servers", n, len(servers))
+	}
 	for offset, mode := range []string{"clusterip", "headless"} {
 		sh(t, `seq 1 50 | xargs -I{} -P20 curl -fsS 'http://127.0.0.1:%d/fibonacci/random?iterations=20&fibo_start=800&fibo_end=10000'`, port+offset)
 		each := calls(t, port+offset, mode)

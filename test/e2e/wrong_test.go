@@ -142,6 +142,7 @@ func TestWrongRequestsExitWithCode2(t *testing.T) {
 		{"load-host-and-target", func() []string { return []string{"load", "-mode=unary", "-host=127.0.0.1:1", "127.0.0.1:2"} }},
 		{"lab-up-route", func() []string { return []string{"lab", "up", "balancing", "--routes", "nope"} }},
 		{"lab-up-replicas", func() []string { return []string{"lab", "up", "balancing", "--replicas", "0"} }},
+		{"lab-up-cpus", func() []string { return []string{"lab", "up", "balancing", "--cpus", "-1"} }},
 		{"lab-up-port", func() []string { return []string{"lab", "up", "balancing", "--port", "70000"} }},
 		{"runs-rm-nothing", func() []string { return []string{"runs", "rm"} }},
 		{"runs-rm-both", func() []string { return []string{"runs", "rm", "latest", "--keep", "3"} }},

@@ -48,8 +48,13 @@ func (g *liveRun) stop(t *testing.T) {
 func TestLabUpBalancingOnKubernetes(t *testing.T) {
 	t.Parallel()
 	t.Run("go", func(t *testing.T) {
-		targets := filepath.Join(t.TempDir(), "targets.json")
-		g := labUp(t, image(t, ""), "balancing", "--port", "30712", "--targets", targets)
+		targets := filepath.Join(t.TempDir(), "balancing.json")
+		g := labUp(t, image(t, ""), "balancing", "--port", "30712", "--cpus", "0.5", "--targets", targets)
+		limits := kubectl(t, "-n", g.namespace(t), "get", "pods", "-l", "rpclab/role=backend", "-o", "jsonpath={.items[*].spec.containers[0].resources.limits}")
+		if strings.Count(limits, `{"cpu":"500m"}`) != 9 {
+			t.Errorf("the limits of the servers are %s, want half a CPU each", limits)
+		}
+		calls := map[string]map[string]int{}
 		for i, route := range []struct {
 			mode    string
 			servers int // that receive calls
@@ -58,9 +63,10 @@ func TestLabUpBalancingOnKubernetes(t *testing.T) {
 			if want := fmt.Sprintf(":%d/fibonacci/random?iterations=100'", port); !strings.Contains(g.text(), want) {
 				t.Errorf("the table has no command with %q:\n%s", want, g.text())
 			}
-			testBalancing(t, port, route.mode, route.servers)
+			calls[route.mode] = testBalancing(t, port, route.mode, route.servers)
 		}
 		checkTargets(t, targets)
+		checkDashboard(t, prometheus(t, filepath.Dir(targets)), calls)
 		onNodeNetwork(t, testkit.Rpclab(t), "lab", "reset", "--host", anyNode, "--port", "30712")
 		if counts := countedCalls(t, 30712, "clusterip"); sum(counts) != 0 {
 			t.Errorf("after the reset the gateway counts %v", counts)

@@ -66,15 +66,21 @@ var harness struct {
 	path string
 }
 
-// cluster runs a command of test/cluster.
-func cluster(t *testing.T, command string, args ...string) string {
+// clusterProgram returns the program of test/cluster.
+func clusterProgram(t *testing.T) string {
 	t.Helper()
 	harness.Do(func() {
 		path := filepath.Join(filepath.Dir(testkit.Rpclab(t)), "cluster") // removed after the tests
 		ran(t, "go", "build", "-o", path, "rpclab/test/cluster")
 		harness.path = path
 	})
-	return ran(t, harness.path, append([]string{command, "--name", filepath.Base(clusterDir(t))}, args...)...)
+	return harness.path
+}
+
+// cluster runs a command of test/cluster.
+func cluster(t *testing.T, command string, args ...string) string {
+	t.Helper()
+	return ran(t, clusterProgram(t), append([]string{command, "--name", filepath.Base(clusterDir(t))}, args...)...)
 }
 
 // onNodeNetwork runs a command in a network that reaches nodes and NodePorts.

@@ -60,10 +60,13 @@ func curl(t *testing.T, port int, path string) string {
 }
 
 // testBalancing runs the command of the balancing study against a gateway, whose route sends the calls to one server
-// or evenly to three.
-func testBalancing(t *testing.T, port int, mode string, servers int) {
+// or evenly to three. It returns the calls by server.
+func testBalancing(t *testing.T, port int, mode string, servers int) map[string]int {
+	t.Helper()
 	awaitServers(t, port, servers)
-	checkShares(t, callBalancing(t, port, mode), servers, 0.2) // a connection at its maximum age is replaced, which takes a moment
+	counts := callBalancing(t, port, mode)
+	checkShares(t, counts, servers, 0.2) // a connection at its maximum age is replaced, which takes a moment
+	return counts
 }
 
 // callBalancing runs the command of the balancing study against a gateway, and returns the calls by server. The gateway

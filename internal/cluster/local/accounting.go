@@ -69,7 +69,7 @@ func (d *deployment) Processes() (all []measure.Watched) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, r := range d.active() {
-		all = append(all, measure.Watched{Name: r.id, PID: r.process.Pid(), Suspended: r.isPaused})
+		all = append(all, measure.Watched{Name: r.id, PID: r.process.Pid(), Suspended: r.isPaused, Limited: d.spec.CPUs > 0})
 		if r.proxy != nil {
 			all = append(all, measure.Watched{Name: "fault proxy of " + r.id, PID: r.proxy.Pid(), Suspended: r.isPaused})
 		}

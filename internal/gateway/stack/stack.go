@@ -52,6 +52,9 @@ type Options struct {
 	// Server and Gateway are the commands of a program in another language; nil: this program.
 	Server, Gateway []string
 	ServerArgs      []string // of every server
+	// CPUs is the limit of each server, and RuntimeEnv is [cluster.Spec.RuntimeEnv]; 0: no limit.
+	CPUs       float64
+	RuntimeEnv []string
 }
 
 // Stack is a running stack.
@@ -122,7 +125,10 @@ func Start(ctx context.Context, o Options, p Plan) (_ *Stack, err error) {
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	spec := cluster.Spec{Name: p.Route.Name, Replicas: o.Replicas, Command: o.Server, Args: slices.Concat(o.ServerArgs, o.metricsArgs())}
+	spec := cluster.Spec{
+		Name: p.Route.Name, Replicas: o.Replicas, Command: o.Server, Args: slices.Concat(o.ServerArgs, o.metricsArgs()),
+		CPUs: o.CPUs, RuntimeEnv: o.RuntimeEnv,
+	}
 	s.Metrics = len(o.metricsArgs()) > 0
 	s.Servers, err = o.Cluster.Deploy(ctx, spec)
 	if err != nil {
