@@ -49,10 +49,10 @@ func TestLabUpBalancingOnKubernetes(t *testing.T) {
 	t.Parallel()
 	t.Run("go", func(t *testing.T) {
 		targets := filepath.Join(t.TempDir(), "balancing.json")
-		g := labUp(t, image(t, ""), "balancing", "--port", "30712", "--cpus", "0.5", "--targets", targets)
+		g := labUp(t, image(t, ""), "balancing", "--port", "30712", "--cpus", "0.2", "--targets", targets)
 		limits := kubectl(t, "-n", g.namespace(t), "get", "pods", "-l", "rpclab/role=backend", "-o", "jsonpath={.items[*].spec.containers[0].resources.limits}")
-		if strings.Count(limits, `{"cpu":"500m"}`) != 9 {
-			t.Errorf("the limits of the servers are %s, want half a CPU each", limits)
+		if strings.Count(limits, `{"cpu":"200m"}`) != 9 {
+			t.Errorf("the limits of the servers are %s, want 0.2 CPUs each", limits)
 		}
 		calls := map[string]map[string]int{}
 		for i, route := range []struct {
