@@ -160,7 +160,7 @@ func markdown(aa, ab *comparisons, began time.Time) string {
 		"The decision is \"different\" if the measured difference also exceeds the margin of 3 %%.\n\n",
 		runs.MadeBy(command, began, aa.machine), 100*verdict.Median(slices.Concat(aa.others, ab.others)))
 	fmt.Fprintf(&b, "## Equal arms\n\n%d runs of `bench/aa/aa.yaml`, of %.0f s each. An interval without 1 is wrong. "+
-		"The headline metrics share 5 %% of error in a run; each of the other metrics has 5 %% of its own.\n\n%s\n",
+		"The headline metrics share 5 %% of error in a run; each of the other metrics has 5 %% of its own. Memory decides nothing: processes stay up in all rounds, so each arm has one value, and the interval is too narrow.\n\n%s\n",
 		aa.count, verdict.Median(aa.seconds), aa.table())
 	fmt.Fprintf(&b, "Runs with a wrong headline interval: %d of %d. As a share of the runs, the goal of at most 3 of 60 is %s.\n\n", aa.wrong, aa.count, reached(float64(aa.wrong) <= mostWrong*float64(aa.count)))
 	found := 0
