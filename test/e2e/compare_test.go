@@ -90,16 +90,16 @@ func TestAGateFailsOnARealRegressionOnly(t *testing.T) {
 func TestARunIsGatedAgainstTheLastOne(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
-	before := storeRun(t, data, "--gate", "p50 ratio < 2")
+	before := storeRun(t, data, "--gate", "p50 ratio < 4")
 	file := filepath.Join(data, "small.yaml")
-	gate := []string{"--gate", "p50 ratio < 2", "--allow", "busy"} // other tests run at the same time
+	gate := []string{"--gate", "p50 ratio < 4", "--allow", "busy"} // other tests run at the same time
 
 	s := rpclabIn(t, data, append([]string{"run", file}, gate...)...)
 	if s.code != 0 || !strings.Contains(s.stderr, "rpclab: comparing with run "+before) || !strings.Contains(s.stderr, "rpclab: gates: passed: 1 passed") {
 		t.Errorf("the second run: exit code %d\n%s", s.code, s.stderr)
 	}
-	slower := append([]string{"run", file, "--set", "workload.greet.delay=40ms", "--allow", "workload.greet.delay"}, gate...)
-	if s := rpclabIn(t, data, slower...); s.code != 1 || !strings.Contains(s.stderr, "rpclab: one --gate p50 ratio < 2 failed: the ratio is ") {
+	slower := append([]string{"run", file, "--set", "workload.greet.delay=160ms", "--allow", "workload.greet.delay"}, gate...)
+	if s := rpclabIn(t, data, slower...); s.code != 1 || !strings.Contains(s.stderr, "rpclab: one --gate p50 ratio < 4 failed: the ratio is ") {
 		t.Errorf("a slower run: exit code %d\n%s", s.code, s.stderr)
 	}
 	if s := rpclabIn(t, data, append(slower, "--against", before)...); s.code != 1 || !strings.Contains(s.stderr, "rpclab: comparing with run "+before) {
@@ -115,8 +115,8 @@ func TestARunIsGatedAgainstTheLastOne(t *testing.T) {
 		says string
 	}{
 		{[]string{"--against", before}, "--against is for gates: add --gate"},
-		{[]string{"--gate", "p50 ratio < 2", "--no-store"}, "--gate compares with the last stored run: leave out --no-store"},
-		{[]string{"--gate", "p50 ratio < 2", "--against", "1999"}, `"1999"`},
+		{[]string{"--gate", "p50 ratio < 4", "--no-store"}, "--gate compares with the last stored run: leave out --no-store"},
+		{[]string{"--gate", "p50 ratio < 4", "--against", "1999"}, `"1999"`},
 	} {
 		if s := rpclabIn(t, data, append([]string{"run", file}, c.args...)...); s.code != 2 || !strings.Contains(s.stderr, c.says) {
 			t.Errorf("%q: exit code %d, want 2 and %q\n%s", c.args, s.code, c.says, s.stderr)

@@ -1,10 +1,6 @@
 package e2e
 
-import (
-	"maps"
-	"slices"
-	"testing"
-)
+import "testing"
 
 // TestOnlyIncompatibleVersionsLoseCallsOfOldClients checks by which code calls fail after a rollout.
 func TestOnlyIncompatibleVersionsLoseCallsOfOldClients(t *testing.T) {
@@ -19,8 +15,11 @@ func TestOnlyIncompatibleVersionsLoseCallsOfOldClients(t *testing.T) {
 			"rest-renamed": "INVALID_ARGUMENT",
 		} {
 			a := arm(t, d, name)
-			codes := slices.Collect(maps.Keys(a.Errors))
-			if failed := a.Errors[code]; code == "" && len(codes) > 0 || code != "" && (len(codes) != 1 || failed == 0 || failed == a.Calls) {
+			failed, closed := a.Errors[code], uint64(0)
+			if name == "rest-renamed" || name == "rest-removed" { // the old server may close a connection that has just received a request
+				closed = a.Errors["UNAVAILABLE"]
+			}
+			if code == "" && a.Failed() > 0 || code != "" && (failed == 0 || failed == a.Calls || a.Failed() > failed+closed || closed > a.Calls/20) {
 				wrong("%s: of %d calls failed %v (%v), want some with %q alone", name, a.Calls, a.Errors, a.Samples, code)
 			}
 		}

@@ -35,7 +35,9 @@ func slowBackend(t *testing.T, try int, wrong func(format string, args ...any)) 
 		wrong("outlier sends the slow backend a share of %.2f of the calls, want 0.33, because its calls do not fail", share)
 	}
 	failing, left := arm(t, d, "deadline"), arm(t, d, "outlier-deadline")
-	if avoided := firstEvent(t, left).Took.Avoided; left.Failed() > failing.Failed()/2 || avoided == nil {
+	if len(left.Trials[0].Events) == 0 { // its warm-up failed
+		wrong("outlier-deadline: %s", why(left))
+	} else if avoided := firstEvent(t, left).Took.Avoided; left.Failed() > failing.Failed()/2 || avoided == nil {
 		wrong("%d calls exceed their deadline, and %d with outlier detection, which ejected the backend after %v", failing.Failed(), left.Failed(), avoided)
 	}
 	for _, why := range []string{"round robin gives every backend the same number of calls", "least request takes", "outlier detection leaves out backends whose calls fail"} {

@@ -165,13 +165,15 @@ func holdsAtMost(t *testing.T, s said, most float64) {
 // that calls that rpclab sends late are not the reason.
 func TestASearchOfALoadWithoutARateThatHolds(t *testing.T) {
 	t.Parallel()
-	s := rpclab(t, append([]string{"load", "--service", stranger(t, "replicas: 3", "replicas: 1", "2ms", "300ms"), "--search", "p99 < 1us"}, searchFlags...)...)
-	if s.code != 1 || !strings.Contains(s.stderr, "rpclab: --search p99 < 1us: no rate holds\n") {
-		t.Errorf("exit code %d, want 1\n%s", s.code, s.stderr)
-	}
-	if !strings.Contains(s.stdout, "p99 < 1us holds in none of ") || !strings.Contains(s.stdout, "not even 20/s, the lowest") || strings.Contains(s.stdout, "µs CPU per call") {
-		t.Errorf("the summary does not say that no rate holds:\n%s", s.stdout)
-	}
+	undisturbed(t, func(_ int, wrong func(string, ...any)) {
+		s := rpclab(t, append([]string{"load", "--service", stranger(t, "replicas: 3", "replicas: 1", "2ms", "300ms"), "--search", "p99 < 1us"}, searchFlags...)...)
+		if s.code != 1 || !strings.Contains(s.stderr, "rpclab: --search p99 < 1us: no rate holds\n") {
+			wrong("exit code %d, want 1\n%s", s.code, s.stderr)
+		}
+		if !strings.Contains(s.stdout, "p99 < 1us holds in none of ") || !strings.Contains(s.stdout, "not even 20/s, the lowest") || strings.Contains(s.stdout, "µs CPU per call") {
+			wrong("the summary does not say that no rate holds:\n%s", s.stdout)
+		}
+	})
 }
 
 func TestWrongLoadsOfServiceFiles(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 var shortened = strings.NewReplacer(
 	"run channels --quick", "run channels --quick --arms shared,pool --rounds 1",
 	"p99 < 50ms", "p99 < 20s", "rpclab compare", "rpclab compare --undecided pass", "GATE=", "UNDECIDED=pass GATE=",
-	"--rate 500", "--rate 100 --duration 1s", "--rounds 6", "--rounds 4 --arms one,follow", "--search-to 100000", "--search-to 150 --duration 200ms",
+	"--rate 500", "--rate 100 --duration 1s", "--rounds 6", "--rounds 4 --arms one,follow", "--search-from 200", "--search-from 100", "--search-to 100000", "--search-to 150 --duration 200ms",
 )
 
 // TestCommandsOfThePages executes the blocks of README.md, docs/ci.md, docs/settings.md, docs/method/comparing.md,

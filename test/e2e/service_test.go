@@ -249,11 +249,13 @@ defaults: {workload: {call: hello}, route: endpointslice, load: {open: {rate: 20
 		}
 		return file
 	}
-	slower, _ := document(t, experiment("arms: {old: {service: old}, new: {service: new}}\ndesign: interleaved\nrounds: 4\n"), "--rounds", "4")
-	i := slices.IndexFunc(slower.Verdicts, func(v result.Verdict) bool { return v.Metric == "latency_p50" && v.A == "new" })
-	if i < 0 || slower.Verdicts[i].Decision != "worse" {
-		t.Errorf("new against old: %+v; want worse at the median, about 2.5 times as long", slower.Verdicts)
-	}
+	undisturbed(t, func(_ int, wrong func(string, ...any)) {
+		slower, _ := document(t, experiment("arms: {old: {service: old}, new: {service: new}}\ndesign: interleaved\nrounds: 4\n"), "--rounds", "4")
+		i := slices.IndexFunc(slower.Verdicts, func(v result.Verdict) bool { return v.Metric == "latency_p50" && v.A == "new" })
+		if i < 0 || slower.Verdicts[i].Decision != "worse" {
+			wrong("new against old: %+v; want worse at the median, about 2.5 times as long", slower.Verdicts)
+		}
+	})
 	rolled, _ := document(t, experiment("arms: {watching: {service: old}, fixed: {service: old, route: clusterip}}\nevents: [{at: 500ms, roll_to: incompatible}]\nrounds: 1\n"), "--rounds", "1")
 	for _, arm := range rolled.Arms {
 		if arm.Failed() == 0 || len(arm.Errors) == 0 {

@@ -186,7 +186,7 @@ func TestWrongFlowsOfAService(t *testing.T) {
 		{grpcFile, "--call=get", ":7:11: call get takes values from the answers of earlier calls, which only a flow has: set workload to flow: [OTHER, get] (rpclab run --flow OTHER,get), or remove from", 2},
 		{grpcFile, "--flow=get,log-in", `from.token of call get: "log_in.message": column 1: undeclared reference to 'log_in' (in container ''); no call is before get in the flow`, 2},
 		{wrong(httpFile, "token: log_in.session.token", "token: login.token"), "--flow=log-in,get", `from.token of call get: "login.token": column 1: undeclared reference to 'login' (in container ''); the answers before get in the flow are log_in`, 2},
-		{wrong(httpFile, "Bearer {{.token}}", "Bearer {{.tokn}}"), "--flow=log-in,get", `metadata authorization: 1:9: executing "message" at <.tokn>: the call has .Number, and .token by its from`, 2},
+		{wrong(httpFile, "Bearer {{.token}}", "Bearer {{.tokn}}"), "--flow=log-in,get", `metadata authorization: 1:9: {{.tokn}}: the call has .Number, and .token by its from`, 2},
 		{wrong(grpcFile, "log_in.message", "log_in.mesage"), "--flow=log-in,get", `from.token of call get: "log_in.mesage": column 7: undefined field 'mesage'; the answers before get in the flow are log_in`, 2},
 	} {
 		s := rpclab(t, "run", "channels", "--quick", "--rounds", "1", "--no-wait", "--no-store", "--arms", "shared", "--set", "load.burst=20", "--service", c.file, c.flow)

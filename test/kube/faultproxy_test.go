@@ -19,17 +19,17 @@ question: What does a slow backend cost, what one that fails, one whose health a
 services:
   shop:
     %s
-defaults: {service: shop, workload: {call: hello}, route: endpointslice, caller: {timeout: 20s}, load: {open: {rate: 100, duration: 42s}}}
+defaults: {service: shop, workload: {call: hello}, route: endpointslice, caller: {timeout: 20s}, load: {open: {rate: 100, duration: 49s}}}
 arms: {watching: {}}
 events:
   - {at: 2s, slow: {backends: 1, by: 400ms}}
-  - {at: 7s, recover: true}
-  - {at: 8s, fail: {backends: 1, code: RESOURCE_EXHAUSTED, share: 50 %%}}
-  - {at: 12s, recover: true}
-  - {at: 13s, flap: {backends: 1, every: 6s}}
-  - {at: 23s, recover: true}
-  - {at: 24s, pause: 1}
-  - {at: 36s, resume: true}
+  - {at: 8s, recover: true}
+  - {at: 9s, fail: {backends: 1, code: RESOURCE_EXHAUSTED, share: 50 %%}}
+  - {at: 13s, recover: true}
+  - {at: 14s, flap: {backends: 1, every: 6s}}
+  - {at: 24s, recover: true}
+  - {at: 25s, pause: 1}
+  - {at: 43s, resume: true}
 rounds: 1
 `, service)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -48,7 +48,7 @@ rounds: 1
 	if failed := a.Errors["RESOURCE_EXHAUSTED"]; failed == 0 || failed != a.Failed() || failed > 160 { // of about 200 calls to that pod
 		t.Errorf("the errors are %v %v, want only RESOURCE_EXHAUSTED, of half of the calls to one pod", a.Errors, a.Samples)
 	}
-	if a.Service.P95 < 400 || a.Service.P50 > 300 { // about 250 of 4,200 calls were slowed down
+	if a.Service.P95 < 400 || a.Service.P50 > 300 { // about 300 of 4,900 calls were slowed down
 		t.Errorf("of the answered calls p50 is %v ms and p95 %v ms, want a p95 of at least 400", a.Service.P50, a.Service.P95)
 	}
 	if len(d.FaultProxies) != 1 || d.FaultProxies[0].Unknown == "" {

@@ -93,7 +93,7 @@ func withEvents(t *testing.T, server, length, events string) result.Document {
 
 func TestEventsOnAnImageOfTheUser(t *testing.T) {
 	t.Parallel()
-	d := withEvents(t, imageServer(t, ", replicas: 3"), "36s", "[{at: 1s, scale: 4}, {at: 11s, kill: 1}, {at: 21s, roll: true}]")
+	d := withEvents(t, imageServer(t, ", replicas: 3"), "50s", "[{at: 1s, scale: 4}, {at: 13s, kill: 1}, {at: 28s, roll: true}]")
 	trial := d.Arms[0].Trials[0]
 	if len(trial.Events) != 3 || trial.Failed != "" || len(trial.Lost) > 0 {
 		t.Fatalf("%d events, want 3; failure %q, lost %v", len(trial.Events), trial.Failed, trial.Lost)

@@ -236,7 +236,7 @@ func TestARolloutGivesNewPodsTheirOwnFiles(t *testing.T) {
 	_, service, _ = strings.Cut(service, "  shop:\n")
 	changed := strings.NewReplacer(
 		"defaults:", "  next:\n"+strings.Replace(service, "clients.crt: client.pem", "clients.crt: clients.pem", 1)+"defaults:",
-		"closed: {users: 4, calls: 200, duration: 60s}", "open: {rate: 20, duration: 20s}",
+		"closed: {users: 4, calls: 200, duration: 60s}", "open: {rate: 20, duration: 35s}",
 		"rounds: 1", "events: [{at: 1s, roll_to: next}]\nrounds: 1",
 	).Replace(string(text))
 	file := filepath.Join(dir, "roll.yaml")

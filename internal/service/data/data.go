@@ -220,5 +220,8 @@ func withoutPrefixes(err error) error {
 	text := strings.ReplaceAll(err.Error(), "\u00a0", " ") // protobuf-go varies its spaces on purpose
 	text = strings.TrimPrefix(strings.ReplaceAll(text, "proto:  ", "proto: "), "proto: ")
 	text = strings.ReplaceAll(text, "in type data.Call", "(a call has .Number and .Worker)")
-	return errors.New(strings.TrimPrefix(text, "template: message:"))
+	return errors.New(execution.ReplaceAllString(strings.TrimPrefix(text, "template: message:"), "$1: {{$2}}: "))
 }
+
+// execution is how a template says where its execution failed.
+var execution = regexp.MustCompile(`^(\d+:\d+): executing "message" at <([^>]*)>: `)

@@ -120,7 +120,7 @@ func TestMessagesAreSafeForConcurrentUse(t *testing.T) {
 func TestATemplateThatFailsInALaterCallNamesThePosition(t *testing.T) {
 	parsed := messages(t, `{"name": "{{if .Number}}{{randomInt 2 1}}{{end}}"}`)
 	_, err := parsed.For(data.Call{Number: 1})
-	if want := `1:26: executing "message" at <randomInt 2 1>: `; err == nil || !strings.HasPrefix(err.Error(), want) {
+	if want := `1:26: {{randomInt 2 1}}: `; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("the error is %v, want %s…", err, want)
 	}
 	parsed = messages(t, `{"{{if .Number}}nmae{{else}}name{{end}}": "b"}`)

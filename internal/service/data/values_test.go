@@ -41,7 +41,7 @@ func TestMessagesWithValuesAreCheckedAsFarAsTheyAreKnown(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"identifier_value": "{{.token}}"}`:          "",
 		`{"string_value": "no {{.token}}"}`:           "", // not base64; with the token it may be
-		`{"identifier_value": "{{.tokn}}"}`:           `executing "message" at <.tokn>: ` + field,
+		`{"identifier_value": "{{.tokn}}"}`:           `{{.tokn}}: ` + field,
 		`{"user": "{{.token}}"}`:                      `unknown field "user"`,
 		`{"name": [{"nam": "{{.token}}"}]}`:           `unknown field "nam"`,
 		`{"identifier_value": "{{.token}"}`:           "bad character",
