@@ -1,8 +1,10 @@
 package kube
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -13,11 +15,18 @@ import (
 	"rpclab/test/dashboards/board"
 )
 
-// prometheus starts Prometheus in the network of the nodes, with the configuration of deploy and the targets that a lab
-// wrote beside it, and returns where it answers there.
+// prometheus starts Prometheus in the network of the nodes, with the configuration of deploy, but for its interval,
+// and the targets that a lab wrote beside it. It returns where Prometheus answers there.
 func prometheus(t *testing.T, dir string) (url string) {
 	t.Helper()
-	ran(t, "cp", "../../deploy/prometheus/prometheus.yml", dir)
+	text, err := os.ReadFile("../../deploy/prometheus/prometheus.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	quick := bytes.ReplaceAll(text, []byte("scrape_interval: 10s"), []byte("scrape_interval: 1s"))
+	if err := os.WriteFile(filepath.Join(dir, "prometheus.yml"), quick, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	const at = "127.0.0.1:9091"
 	p, err := process.Start(process.Spec{Args: []string{clusterProgram(t), "exec", "--name", filepath.Base(clusterDir(t)), "--", testkit.Tool(t, "prometheus"),
 		"--config.file=" + filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path=" + filepath.Join(dir, "data"),
