@@ -95,7 +95,7 @@ func runScenario(t *testing.T, image, languageName string, s scenario) result.Do
 		t.Fatalf("exit code %d\n%s", o.code, o.stderr)
 	}
 	for _, arm := range o.document.Arms {
-		t.Logf("%s: %.2f s, by backend %v, %s", arm.Name, arm.ElapsedMS/1000, arm.Backends, against(o.document, arm.Name))
+		t.Logf("%s: %.2f s, %s, %s", arm.Name, arm.ElapsedMS/1000, distribution(arm), against(o.document, arm.Name))
 		if arm.Calls == 0 || arm.Failed() > 0 {
 			t.Errorf("%s: %d of %d calls failed: %v", arm.Name, arm.Failed(), arm.Calls, arm.Samples)
 		}
