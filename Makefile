@@ -97,8 +97,7 @@ cluster-test: tools proxies
 	test/run.sh ./test/cluster -timeout 15m
 
 # What takes long on Kubernetes: 20 callers, 100 backends in ten EndpointSlices, an autoscaler and a drain on each
-# route, and the five scenarios of the balancing study in Go and Python. Three quarters of an hour; it prints what it
-# measured.
+# route, and the five scenarios of the balancing study in Go and Python. It prints what it measured.
 cluster-soak: tools proxies
 	@test/tools.sh
 	go run ./test/cluster with --name soak --endpoints-per-slice 10 -- go test -count=1 -timeout 90m ./test/kube -run Soak -v

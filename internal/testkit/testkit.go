@@ -117,11 +117,17 @@ func Tool(t *testing.T, name string) string {
 	if path, err := exec.LookPath(name); err == nil {
 		return path
 	}
+	return Cached(t, "dashboards", name)
+}
+
+// Cached returns the path of what make test-tools put into this part of the cache.
+func Cached(t *testing.T, part, name string) string {
+	t.Helper()
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(cache, "rpclab", "dashboards", name)
+	path := filepath.Join(cache, "rpclab", part, name)
 	if _, err := os.Stat(path); err != nil {
 		t.Fatalf("%s is missing; install it with: make test-tools", name)
 	}

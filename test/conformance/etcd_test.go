@@ -25,7 +25,7 @@ import (
 func TestLoadsOfEtcdCountItsCalls(t *testing.T) {
 	t.Parallel()
 	client, peer := free(t), free(t)
-	start(t, client, otherServer(t, "etcd"), "--data-dir", t.TempDir(), "--log-level", "error", "--unsafe-no-fsync",
+	start(t, client, testkit.Cached(t, "conformance", "etcd"), "--data-dir", t.TempDir(), "--log-level", "error", "--unsafe-no-fsync",
 		"--listen-client-urls", "http://"+client, "--advertise-client-urls", "http://"+client,
 		"--listen-peer-urls", "http://"+peer, "--initial-advertise-peer-urls", "http://"+peer, "--initial-cluster", "default=http://"+peer)
 	for _, engine := range []string{"wire", "grpc-go"} {
@@ -93,7 +93,7 @@ func TestThreeMembersOfEtcdAreMeasuredAsTheyAre(t *testing.T) {
 		cluster = append(cluster, fmt.Sprintf("member%d=http://%s", i, peers[i]))
 	}
 	member := func(i int) []string {
-		return []string{otherServer(t, "etcd"), "--name", fmt.Sprintf("member%d", i), "--data-dir", t.TempDir(), "--log-level", "error", "--unsafe-no-fsync",
+		return []string{testkit.Cached(t, "conformance", "etcd"), "--name", fmt.Sprintf("member%d", i), "--data-dir", t.TempDir(), "--log-level", "error", "--unsafe-no-fsync",
 			"--listen-client-urls", "http://" + clients[i], "--advertise-client-urls", "http://" + clients[i],
 			"--listen-peer-urls", "http://" + peers[i], "--initial-advertise-peer-urls", "http://" + peers[i], "--initial-cluster", strings.Join(cluster, ",")}
 	}

@@ -26,7 +26,7 @@ func exampleService(t *testing.T, name string) *cluster.Program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	packages := otherServer(t, name)
+	packages := testkit.Cached(t, "conformance", name)
 	if name == "node-service" {
 		return &cluster.Program{Command: []string{"node", "server.js", "{{.Address}}"}, Dir: dir, Env: []string{"NODE_PATH=" + filepath.Join(packages, "node_modules")}}
 	}

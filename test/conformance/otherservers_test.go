@@ -128,35 +128,21 @@ func callsOf(t *testing.T, target string, flags []string) map[string]int {
 	return counts
 }
 
-// otherServer returns the path of what servers/build.sh built.
-func otherServer(t *testing.T, name string) string {
-	t.Helper()
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(cache, "rpclab", "conformance", name)
-	if _, err := os.Stat(path); err != nil {
-		t.Fatalf("%v: run test/conformance/servers/build.sh, which make test does too", err)
-	}
-	return path
-}
-
 func nodeServer(t *testing.T) (target string, flags []string) {
 	addr := free(t)
-	start(t, addr, "env", "NODE_PATH="+filepath.Join(otherServer(t, "node"), "node_modules"), "node", "servers/node/server.js", addr)
+	start(t, addr, "env", "NODE_PATH="+filepath.Join(testkit.Cached(t, "conformance", "node"), "node_modules"), "node", "servers/node/server.js", addr)
 	return addr, nil
 }
 
 func pythonServer(t *testing.T) (target string, flags []string) {
 	addr := free(t)
-	start(t, addr, "env", "PYTHONPATH="+otherServer(t, "python"), "PYTHONDONTWRITEBYTECODE=1", "python3", "servers/python/server.py", addr)
+	start(t, addr, "env", "PYTHONPATH="+testkit.Cached(t, "conformance", "python"), "PYTHONDONTWRITEBYTECODE=1", "python3", "servers/python/server.py", addr)
 	return addr, nil
 }
 
 func connectServer(t *testing.T) (target string, flags []string) {
 	addr := free(t)
-	start(t, addr, otherServer(t, "connect"), addr)
+	start(t, addr, testkit.Cached(t, "conformance", "connect"), addr)
 	return addr, nil
 }
 

@@ -34,7 +34,7 @@ func TestTheCommandsOfYourClient(t *testing.T) {
 		}
 		c := exec.Command(args[0], args[1:]...)
 		c.Dir = "../.."
-		c.Env = append(os.Environ(), "PYTHONPATH="+otherServer(t, "python-service"), "PYTHONDONTWRITEBYTECODE=1")
+		c.Env = append(os.Environ(), "PYTHONPATH="+testkit.Cached(t, "conformance", "python-service"), "PYTHONDONTWRITEBYTECODE=1")
 		if said, err := c.CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v\n%s", command, err, said)
 		}

@@ -183,7 +183,7 @@ Made on %s with %d CPUs (%s), Linux %s, Kubernetes %s on the same machine. Round
 made 10,000 calls a request, on pods that had the CPUs of their nodes, so compare the order and the ratios, not the
 seconds. This command measures them again:
 
-<!-- not run: it writes this page, and takes half an hour -->
+<!-- not run: it writes this page, and takes long -->
     go run ./test/cluster with -- go test ./test/kube -timeout 90m -run ScenariosOfTheStudy -update
 
 `, studyCPUs, gatewayCalls(d), time.Now().UTC().Format(time.DateOnly), d.Machine.CPUs, d.Machine.Model, linux, d.Machine.Kubernetes, len(d.Arms[0].Trials))
