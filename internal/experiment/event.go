@@ -114,9 +114,10 @@ func (e Event) Action() (action string, count int) {
 func (e Event) Rolls() bool { return e.Roll || e.RollTo != "" }
 
 // NeedsFaultProxy reports whether a proxy before the backends of a user's service performs the event. rpclab's own
-// servers perform it themselves. In pods the proxy also makes the health alternate, and is what a pause suspends.
+// servers perform it themselves. In pods the proxy also makes the health alternate, resets connections, and is what a
+// pause suspends.
 func (e Event) NeedsFaultProxy(inPods bool) bool {
-	return e.Slow != nil || e.Fail != nil || inPods && (e.Flap != nil || e.Pause > 0)
+	return e.Slow != nil || e.Fail != nil || inPods && (e.Flap != nil || e.Pause > 0 || e.Cut != nil)
 }
 
 // backendAction returns the field and the number of backends of an action on some backends; "": another action.

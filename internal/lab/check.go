@@ -55,7 +55,8 @@ func unsupported(t trial, kind string) (all []string) {
 	add(!local && t.job.Command != nil, "local", "arm %s: caller.command is a program of this machine", t.Arm)
 	for _, e := range t.Events {
 		add(local && (e.Drain > 0 || e.Cordon > 0), "kubernetes", "event %q affects nodes", e)
-		add(!local && e.Cut != nil, "local", "event %q affects this machine's network", e)
+		add(!local && e.Cut != nil && e.Cut.How != "reset", "local", "event %q drops packets, which no pod of a run may", e)
+		add(!local && e.Cut != nil && e.Cut.How == "reset" && program == nil, "local", "event %q resets connections of rpclab's own servers", e)
 		add(!local && e.DNS != nil, "local", "event %q affects rpclab's own name server", e)
 	}
 	if only := t.route.OnlyOn; only != "" && only != kind {

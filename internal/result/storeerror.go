@@ -26,7 +26,10 @@ const remedy = "use --no-store or set RPCLAB_DATA_DIR to another directory"
 // storeError says what failed on which path, why, and what to do.
 func storeError(path, doing string, err error) error {
 	why, help := explain(err)
-	return fmt.Errorf("%w %s: cannot %s: %s%w; %s", ErrStore, path, doing, why, err, help)
+	if why == "" {
+		return fmt.Errorf("%w %s: cannot %s: %w; %s", ErrStore, path, doing, err, help)
+	}
+	return fmt.Errorf("%w %s: cannot %s: %s (%w); %s", ErrStore, path, doing, why, err, help)
 }
 
 // explain returns the cause in plain words, or "" if the error is plain, and what to do.
@@ -35,28 +38,28 @@ func explain(err error) (why, help string) {
 	if errors.As(err, &coded) {
 		switch coded.Code() & 0xff { // the low byte is the primary result code
 		case lib.SQLITE_FULL:
-			return "the disk is full: ", "free some space, " + remedy
+			return "the disk is full", "free some space, " + remedy
 		case lib.SQLITE_READONLY, lib.SQLITE_PERM, lib.SQLITE_CANTOPEN:
-			return "no permission to write there: ", remedy
+			return "no permission to write there", remedy
 		case lib.SQLITE_NOTADB, lib.SQLITE_CORRUPT:
-			return "the file is damaged, or not a result store: ", "move the file away, " + remedy
+			return "the file is damaged, or not a result store", "move the file away, " + remedy
 		case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
-			return "another process has locked the store: ", "try again, " + remedy
+			return "another process has locked the store", "try again, " + remedy
 		case lib.SQLITE_IOERR:
-			return "reading or writing the disk failed: ", remedy
+			return "reading or writing the disk failed", remedy
 		}
 	}
 	switch {
 	case errors.Is(err, ErrNewer):
 		return "", "update rpclab, " + remedy
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrExist):
-		return "the path of the directory is a file: ", remedy
+		return "the path of the directory is a file", remedy
 	case errors.Is(err, syscall.EISDIR):
-		return "the path of the file is a directory: ", "move the file away, " + remedy
+		return "the path of the file is a directory", "move the file away, " + remedy
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		return "no permission to write there: ", remedy
+		return "no permission to write there", remedy
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return "the disk is full: ", "free some space, " + remedy
+		return "the disk is full", "free some space, " + remedy
 	}
 	return "", remedy
 }

@@ -16,6 +16,8 @@ type Command struct {
 	Count bool `json:"count,omitempty"`
 	// Security is what a server with security waits for before it serves.
 	Security *security.Config `json:"secure,omitempty"`
+	// Reset makes a fault proxy reset its open connections. Servers do not know it.
+	Reset bool `json:"reset,omitempty"`
 }
 
 // ServeCommands executes commands and returns at the end of input. It sends the first security

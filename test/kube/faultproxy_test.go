@@ -15,11 +15,11 @@ func faults(t *testing.T, dir, service string) result.Arm {
 	t.Helper()
 	file := filepath.Join(dir, "faults.yaml")
 	text := fmt.Sprintf(`experiment: faults
-question: What does a slow backend cost, what one that fails, one whose health alternates, and one that is paused?
+question: What does a slow backend cost, what one that fails, one whose health alternates, is paused or loses its connections?
 services:
   shop:
     %s
-defaults: {service: shop, workload: {call: hello}, route: endpointslice, caller: {timeout: 20s}, load: {open: {rate: 100, duration: 49s}}}
+defaults: {service: shop, workload: {call: hello}, route: endpointslice, caller: {timeout: 20s}, load: {open: {rate: 100, duration: 55s}}}
 arms: {watching: {}}
 events:
   - {at: 2s, slow: {backends: 1, by: 400ms}}
@@ -30,6 +30,7 @@ events:
   - {at: 24s, recover: true}
   - {at: 25s, pause: 1}
   - {at: 43s, resume: true}
+  - {at: 50s, cut: {backends: 1}}
 rounds: 1
 `, service)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -39,6 +40,9 @@ rounds: 1
 	for _, e := range d.Events {
 		if e.Error != "" {
 			t.Errorf("%s: %s", e.What, e.Error)
+		}
+		if e.Action == result.ActionCut && (len(e.Affected) != 1 || e.AnsweredByAffected == 0) {
+			t.Errorf("%s: it affected %v, which answered %d calls afterwards; want that clients connect to it again", e.What, e.Affected, e.AnsweredByAffected)
 		}
 		if (e.Action == result.ActionFlap || e.Action == result.ActionPause) && e.Took.Avoided == nil {
 			t.Errorf("%s: the pod got calls all the time: %d of %d", e.What, e.AnsweredByAffected, e.Answered)

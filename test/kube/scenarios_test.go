@@ -108,7 +108,7 @@ func runScenario(t *testing.T, image, languageName string, s scenario) result.Do
 		}
 	}
 	if v := pathVerdict(o.document, "clusterip"); !s.asynchronous() && v.Decision != "worse" {
-		t.Errorf("clusterip is %s against headless: %.2f times as long (%.2f–%.2f); want worse", v.Decision, v.Ratio, v.CI[0], v.CI[1])
+		t.Errorf("clusterip is %s against headless: %.2f times as long (%.2f–%.2f), because %+v; want worse. The machine: %v", v.Decision, v.Ratio, v.CI[0], v.CI[1], v.Cause, o.document.MachineWarnings)
 	}
 	return o.document
 }

@@ -60,6 +60,13 @@ func (c *Controller) SendSecurity(config *security.Config) error {
 	return c.send(workload.Command{Security: config})
 }
 
+// ResetConnections makes a fault proxy reset its open connections.
+func (c *Controller) ResetConnections() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.send(workload.Command{Reset: true})
+}
+
 // send writes a command; call it with c.mu held.
 func (c *Controller) send(command workload.Command) error {
 	line, err := json.Marshal(command)

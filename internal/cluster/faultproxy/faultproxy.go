@@ -38,11 +38,14 @@ type Proxy struct {
 	fault      atomic.Pointer[workload.Fault]
 	flapping   atomic.Pointer[time.Time] // when the present flap began
 	begun      atomic.Uint64
+
+	mu   sync.Mutex
+	open map[*net.TCPConn]struct{} // the connections of clients and those to the backend
 }
 
 // New returns a proxy before a backend (host:port), without a fault.
 func New(backend string) *Proxy {
-	p := &Proxy{backend: backend}
+	p := &Proxy{backend: backend, open: map[*net.TCPConn]struct{}{}}
 	p.SetFault(workload.Fault{})
 	return p
 }
@@ -73,7 +76,35 @@ func (p *Proxy) ServeCommands(commands io.Reader, answers io.Writer) {
 		if command.Count {
 			p.WriteCount(answers)
 		}
+		if command.Reset {
+			p.resetConnections()
+		}
 	}), commands)
+}
+
+// resetConnections resets the open connections, at both ends. Clients may connect again.
+func (p *Proxy) resetConnections() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for conn := range p.open {
+		reset(conn)
+	}
+}
+
+// track makes connections known to resetConnections until the returned function is called.
+func (p *Proxy) track(conns ...*net.TCPConn) (forget func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, conn := range conns {
+		p.open[conn] = struct{}{}
+	}
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for _, conn := range conns {
+			delete(p.open, conn)
+		}
+	}
 }
 
 // Serve passes on connections until ctx ends. Then it accepts no more, and returns when the last has ended. It
@@ -93,6 +124,7 @@ func (p *Proxy) pass(client *net.TCPConn, listener *net.TCPListener) {
 		return
 	}
 	backend := conn.(*net.TCPConn)
+	defer p.track(client, backend)()
 	clientSide, backendSide := newSide(client, client), newSide(backend, backend)
 	if p.encryption != nil {
 		secureClient, secureBackend, err := p.encryption.handshake(client, backend)

@@ -2,9 +2,11 @@ package faultproxy_test
 
 import (
 	"context"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"rpclab/internal/cluster/faultproxy"
+	"rpclab/internal/testkit"
 	"rpclab/internal/workload"
 )
 
@@ -102,4 +105,31 @@ func TestReadinessAlternates(t *testing.T) {
 		proxy.SetFault(workload.Fault{})
 		check("after a recovery", http.StatusOK)
 	})
+}
+
+// A reset ends the calls in flight at once, and leaves the backend and the next calls alone.
+func TestAProxyResetsItsConnections(t *testing.T) {
+	server := &workload.Server{ID: "b"}
+	address, _ := serve(t, server)
+	proxy, address := proxied(t, address)
+	channel := dial(t, address)
+	if _, _, err := greet(t, channel, "you"); err != nil {
+		t.Fatal(err)
+	}
+	server.SetFault(workload.Fault{Slow: time.Hour})
+	failed := make(chan error, 1)
+	go func() { _, _, err := greet(t, channel, "you"); failed <- err }()
+	testkit.Await(t, "a call is in flight", func() bool {
+		var count strings.Builder
+		server.WriteCount(&count)
+		return count.String() == "2\n"
+	})
+	proxy.ServeCommands(strings.NewReader(`{"reset": true}`+"\n"), io.Discard)
+	if err := <-failed; status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "connection reset by peer") {
+		t.Errorf("a call in flight at a reset ends with %v, want UNAVAILABLE, connection reset by peer", err)
+	}
+	server.SetFault(workload.Fault{})
+	if _, _, err := greet(t, channel, "you"); err != nil {
+		t.Errorf("a call after a reset fails: %v", err)
+	}
 }

@@ -42,9 +42,13 @@ func (d *deployment) Flap(_ context.Context, n int, every time.Duration) ([]stri
 	})
 }
 
-// Cut is not supported: rpclab does not change the network of nodes.
-func (d *deployment) Cut(context.Context, int, bool) ([]string, error) {
-	return nil, fmt.Errorf("cut: %w", ErrUnsupported)
+// Cut makes the fault proxies of the n oldest ready backends reset their connections. Dropped packets are not supported:
+// no pod of a run may filter packets.
+func (d *deployment) Cut(_ context.Context, n int, reset bool) ([]string, error) {
+	if !reset || !hasFaultProxy(d.spec) {
+		return nil, fmt.Errorf("cut: %w", ErrUnsupported)
+	}
+	return d.forOldest(n, (*replica).resetConnections)
 }
 
 // SetDNSFault is not supported: the name server serves other pods too.

@@ -337,6 +337,17 @@ func (r *replica) setFault(change func(*workload.Fault)) error {
 	return controller.SetFault(change)
 }
 
+// resetConnections makes the fault proxy of the backend reset its connections, if it has started.
+func (r *replica) resetConnections() error {
+	r.mu.Lock()
+	controller := r.controller
+	r.mu.Unlock()
+	if controller == nil {
+		return nil
+	}
+	return controller.ResetConnections()
+}
+
 // identities are the names of replicas.
 func identities(replicas []*replica) (ids []string) {
 	for _, backend := range replicas {

@@ -1,0 +1,34 @@
+package lab_test
+
+import (
+	"testing"
+
+	"rpclab/internal/experiment"
+)
+
+func TestAClusterRefusesEventsThatItCannotPerform(t *testing.T) {
+	const (
+		own  = "experiment: x\nquestion: q?\ndefaults: {workload: {greet: {}}, server: {replicas: 2}, load: {burst: 10}, route: direct}\narms: {a: {}}\n"
+		pods = "experiment: x\nquestion: q?\nservices: {shop: {server: {image: shop:v1, replicas: 2}, calls: {get: {method: a.B/C}}}}\n" +
+			"defaults: {service: shop, workload: {call: get}, load: {burst: 10}, route: direct}\narms: {a: {}}\n"
+	)
+	const here, there = ": only local can do that; run it with --on local, or leave it out", ": only kubernetes can do that; run it with --on kubernetes, or leave it out"
+	for _, c := range []struct{ document, kind, event, want string }{
+		{own, "local", "cut: {backends: 1}", ""},
+		{own, "local", "cut: {backends: 1, how: blackhole}", ""},
+		{own, "local", "drain: 1", `event "drain 1" affects nodes` + there},
+		{own, "kubernetes", "drain: 1", ""},
+		{own, "kubernetes", "dns: {delay: 1s}", `event "dns delay 1s" affects rpclab's own name server` + here},
+		{own, "kubernetes", "cut: {backends: 1}", `event "cut 1 by reset" resets connections of rpclab's own servers` + here},
+		{pods, "kubernetes", "cut: {backends: 1}", ""},
+		{pods, "kubernetes", "cut: {backends: 1, how: blackhole}", `event "cut 1 by blackhole" drops packets, which no pod of a run may` + here},
+	} {
+		got := ""
+		if err := plan(t, c.document+"events: [{at: 1s, "+c.event+"}]\n", experiment.Options{}).CheckCluster(c.kind); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s on %s: %q, want %q", c.event, c.kind, got, c.want)
+		}
+	}
+}
