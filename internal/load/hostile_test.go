@@ -124,6 +124,18 @@ func TestAHostileServerTakesLittleMemory(t *testing.T) {
 			}
 			return write(conn, frame(9, 4, id, nil), frame(1, 5, id, []byte("\x00\x0bgrpc-status\x010")))
 		}},
+		"long field names": {respond: func(conn net.Conn, id uint32) error {
+			const name = 4<<20 - 32 // bytes, as an integer of RFC 7541
+			parts := [][]byte{frame(1, 0, id, start)}
+			for range 3 {
+				parts = append(parts, frame(9, 0, id, append([]byte{0, 0x7f}, binary.AppendUvarint(nil, name-127)...)))
+				for range name / len(data) {
+					parts = append(parts, frame(9, 0, id, bytes.Repeat([]byte{1}, len(data))))
+				}
+				parts = append(parts, frame(9, 0, id, append(bytes.Repeat([]byte{1}, name%len(data)), 0)))
+			}
+			return write(conn, append(parts, frame(9, 4, id, nil))...)
+		}},
 		"a header list without an end": {respond: func(conn net.Conn, id uint32) error {
 			for err := write(conn, frame(1, 0, id, start)); ; err = write(conn, frame(9, 0, id, field)) {
 				if err != nil {

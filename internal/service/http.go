@@ -41,6 +41,12 @@ func OpenHTTP(spec Spec) (*Request, error) {
 	}
 	contentType := ""
 	for key, all := range spec.Metadata {
+		switch http.CanonicalHeaderKey(key) {
+		case "Host":
+			return nil, fmt.Errorf("metadata %s: HTTP calls take it from authority: set authority in its place", key)
+		case "Content-Length", "Transfer-Encoding":
+			return nil, fmt.Errorf("metadata %s: rpclab sets this header itself: remove it", key)
+		}
 		for _, value := range all {
 			values, err := data.Text("metadata "+key, []byte(value), spec.values()...)
 			if err != nil {

@@ -85,3 +85,15 @@ func TestHTTPResponsesAreJudged(t *testing.T) {
 		}
 	}
 }
+
+func TestHeadersOfTheProtocolAreRejected(t *testing.T) {
+	for key, want := range map[string]string{
+		"host":              "metadata host: HTTP calls take it from authority: set authority in its place",
+		"Content-length":    "metadata Content-length: rpclab sets this header itself: remove it",
+		"transfer-encoding": "metadata transfer-encoding: rpclab sets this header itself: remove it",
+	} {
+		if _, err := service.OpenHTTP(service.Spec{HTTP: "GET", Path: "/", Metadata: map[string][]string{key: {"x"}}}); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", key, err, want)
+		}
+	}
+}

@@ -234,7 +234,7 @@ func (c *core) placeOnOwnConnection(call *call) {
 		return
 	}
 	own := &callConnection{core: c, call: call}
-	if c.cfg.RoundRobin {
+	if c.cfg.RoundRobin || c.cfg.Shuffle {
 		own.addressIndex = rand.IntN(len(c.addrs)) // as gRPC's round_robin does
 	}
 	call.ownConnection = own

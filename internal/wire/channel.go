@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -18,6 +19,10 @@ const (
 // update sets the addresses. The channel connects to new addresses. Connections to removed
 // addresses close after their last call.
 func (ch *channel) update(addrs []string) {
+	if ch.core.cfg.Shuffle {
+		addrs = slices.Clone(addrs)
+		rand.Shuffle(len(addrs), func(i, j int) { addrs[i], addrs[j] = addrs[j], addrs[i] })
+	}
 	groups := [][]string{addrs}
 	if len(addrs) == 0 {
 		groups = nil
@@ -56,11 +61,18 @@ func (ch *channel) update(addrs []string) {
 	ch.retryWaiting()
 }
 
-// move sets a subchannel's addresses. Its connection stays if its address does.
+// move sets a subchannel's addresses. Its connection stays if its address does. Without a connection, the subchannel
+// tries new addresses at once.
 func (s *subchannel) move(addrs []string) {
+	isNew := func(addr string) bool { return !slices.Contains(s.addrs, addr) }
+	tryAgain := !s.idle && slices.ContainsFunc(addrs, isNew)
 	s.addrs, s.addressIndex = addrs, 0
 	conn := s.connection
 	if conn == nil {
+		if tryAgain {
+			s.backoff = 0
+			s.connect()
+		}
 		return
 	}
 	if i := slices.Index(addrs, conn.addr); i >= 0 {

@@ -64,7 +64,7 @@ func (l *connection) open() {
 	l.dialing, l.opened = true, core.now
 	core.dialing.PushBack(l, &l.dialLink)
 	if hasSockets && core.cfg.Dial == nil && core.cfg.TLS == nil {
-		if to, err := netip.ParseAddrPort(l.addr); err == nil {
+		if to, err := netip.ParseAddrPort(l.addr); err == nil && to.Addr().Zone() == "" { // the Go runtime knows zones
 			l.openSocket(to)
 			return
 		}

@@ -71,12 +71,25 @@ func (h *HTTP) outcome(stream *h2.Stream) h2.Status {
 		return stream.Failed
 	case stream.Headers == nil:
 		return h2.OfHTTP(0)
+	case h.isCut(stream):
+		return cut(stream)
 	case stream.Headers.Status < 400:
 		return h2.Status{}
 	case h.ErrorStatus != nil:
 		return h.ErrorStatus(stream.Headers.Status, stream.Body)
 	}
 	return h2.Status{Code: uint32(stream.Headers.Status), Message: fmt.Sprintf("HTTP %d %s", stream.Headers.Status, http.StatusText(stream.Headers.Status))}
+}
+
+// isCut reports whether a response of HTTP/2 has another length than it announced (RFC 9113 section 8.1.1). HTTP/1.1
+// needs the length to find the end.
+func (h *HTTP) isCut(stream *h2.Stream) bool {
+	head := stream.Headers
+	return h.Version == 2 && head.Length >= 0 && h.hasBody(head.Status) && head.Length != int64(len(stream.Body))
+}
+
+func cut(stream *h2.Stream) h2.Status {
+	return h2.Status{Code: h2.Internal, Message: fmt.Sprintf("the response has %d bytes, and its content-length is %d", len(stream.Body), stream.Headers.Length)}
 }
 
 // hasBody reports whether a response has a body (RFC 9110 section 6.4.1).

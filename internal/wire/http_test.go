@@ -33,6 +33,9 @@ func echo(t *testing.T, secure bool) *httptest.Server {
 		case "/close":
 			w.Header().Set("Connection", "close")
 			io.WriteString(w, "bye")
+		case "/cut":
+			w.Header().Set("Content-Length", "10")
+			io.WriteString(w, "cut")
 		case "/empty":
 			w.WriteHeader(http.StatusNoContent)
 		case "/slow":
@@ -139,6 +142,24 @@ func TestInvalidHTTPRequestsAreRejected(t *testing.T) {
 	} {
 		if _, err := wire.New(wire.Config{}, call); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+}
+
+// A response that is shorter than its content-length is malformed (RFC 9113, section 8.1.1).
+func TestACutResponseFails(t *testing.T) {
+	t.Parallel()
+	server := echo(t, false)
+	for _, c := range []struct {
+		version int
+		method  string
+		want    string
+	}{{1, "GET", "UNAVAILABLE"}, {2, "GET", "INTERNAL"}, {2, "HEAD", measure.OK}} {
+		e := engine(t, wire.Config{Addresses: []string{server.Listener.Addr().String()}, Channels: 1},
+			wire.Call{HTTP: &wire.HTTP{Method: c.method, Path: "/cut", Version: c.version}, Authority: "example.com"})
+		m := load(t, e, pace.Sequence(3))
+		if got := m.Errors[c.want]; c.want != measure.OK && got != 3 || c.want == measure.OK && len(m.Errors) > 0 {
+			t.Errorf("%s over HTTP/%d: errors %v %v, want %s", c.method, c.version, m.Errors, m.Samples, c.want)
 		}
 	}
 }

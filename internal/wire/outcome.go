@@ -19,7 +19,7 @@ func (c *core) streamEnded(call *call) {
 	var message []byte
 	var status h2.Status
 	switch {
-	case c.call.HTTP != nil && c.call.HTTP.Judge != nil && call.stream.Failed.Code == h2.OK && call.stream.Headers != nil:
+	case c.call.HTTP != nil && c.call.HTTP.Judge != nil && call.stream.Failed.Code == h2.OK && call.stream.Headers != nil && !c.call.HTTP.isCut(&call.stream):
 		message, status = call.stream.Body, c.call.HTTP.Judge(c.numberOf(call), call.stream.Headers, call.stream.Body)
 	case c.call.HTTP != nil:
 		message, status = call.stream.Body, c.call.HTTP.outcome(&call.stream)

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -181,5 +182,24 @@ func TestAFrameOfManyMessagesMayExceedMaxMessage(t *testing.T) {
 		wire.Call{Method: "/test.Test/Many", Stream: &stream.Stream{Messages: 1, Responses: responses}})
 	if m := load(t, e, pace.Sequence(3)); m.Backends[""] != 3 {
 		t.Errorf("errors %v %v", m.Errors, m.Samples)
+	}
+}
+
+// A new address has had no failed attempt, so the channel does not wait until the next attempt to the old one is due.
+func TestANewAddressIsTriedAtOnce(t *testing.T) {
+	server := echo(t, false).Listener.Addr().String()
+	const failures = 6 // the next attempt is due after a second
+	var lost atomic.Int64
+	e := engine(t, wire.Config{Addresses: []string{nobody(t)}, Channels: 1, OnConnectionLost: func() { lost.Add(1) }},
+		wire.Call{HTTP: &wire.HTTP{Method: "GET", Path: "/echo", Version: 2}, Authority: "example.com"})
+	for lost.Load() < failures {
+		load(t, e, pace.Sequence(1))
+	}
+	e.SetAddresses([]string{server})
+	began := time.Now()
+	for load(t, e, pace.Sequence(1)).Errors["UNAVAILABLE"] > 0 {
+	}
+	if took := time.Since(began); took > 500*time.Millisecond || lost.Load() != failures {
+		t.Errorf("the first call of the new address succeeded after %v and %d lost connections, want at once after %d", took, lost.Load(), failures)
 	}
 }

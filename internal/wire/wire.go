@@ -39,6 +39,8 @@ type Config struct {
 	// connection goes to the next address.
 	Channels   int
 	RoundRobin bool
+	// Shuffle makes each channel, or connection of a call, try the addresses in a random order of its own.
+	Shuffle bool
 	// OnDemand opens a connection of HTTP/1.1 when a call finds none free. Only the first is opened
 	// in advance.
 	OnDemand bool

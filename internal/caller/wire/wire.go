@@ -42,7 +42,7 @@ func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error)
 			"set caller.kind to grpc-go", target.URI)
 	}
 	call.Authority = cmp.Or(call.Authority, strings.TrimPrefix(address.Path, "/"))
-	if config.RoundRobin, err = roundRobin(target.ServiceConfig); err != nil {
+	if config.RoundRobin, config.Shuffle, err = policy(target.ServiceConfig); err != nil {
 		return nil, err
 	}
 	conn := &resolverConn{}
@@ -162,29 +162,35 @@ func callOf(w workload.Spec, rest bool) (engine.Call, error) {
 	return call, err
 }
 
-// roundRobin reports whether a gRPC service config selects round_robin. The first known policy
-// counts; the default is pick_first.
-func roundRobin(config string) (bool, error) {
+// policy reports whether a gRPC service config selects round_robin, or pick_first with shuffled addresses. The first
+// known policy counts; the default is pick_first without.
+func policy(config string) (roundRobin, shuffle bool, err error) {
 	if config == "" {
-		return false, nil
+		return false, false, nil
 	}
 	var service struct {
 		LoadBalancingConfig []map[string]json.RawMessage `json:"loadBalancingConfig"`
 	}
 	if err := json.Unmarshal([]byte(config), &service); err != nil {
-		return false, fmt.Errorf("service config: %w", err)
+		return false, false, fmt.Errorf("service config: %w", err)
 	}
 	for _, policy := range service.LoadBalancingConfig {
-		for name := range policy {
+		for name, config := range policy {
 			switch name {
 			case "round_robin":
-				return true, nil
+				return true, false, nil
 			case "pick_first":
-				return false, nil
+				var pickFirst struct {
+					Shuffle bool `json:"shuffleAddressList"`
+				}
+				if err := json.Unmarshal(config, &pickFirst); err != nil {
+					return false, false, fmt.Errorf("service config: pick_first: %w", err)
+				}
+				return false, pickFirst.Shuffle, nil
 			}
 		}
 	}
-	return false, nil
+	return false, false, nil
 }
 
 // codec encodes and decodes messages.

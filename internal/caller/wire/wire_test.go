@@ -114,6 +114,19 @@ func TestPickFirstCallsTheFirstBackendOnly(t *testing.T) {
 	}
 }
 
+// gRPC shuffles the addresses of each channel (gRFC A62).
+func TestPickFirstShufflesTheAddressesOfEachChannel(t *testing.T) {
+	a, b := startBackend(t, "a"), startBackend(t, "b")
+	for kind, channels := range map[string]caller.Channels{"pool": {Mode: caller.Pool, Pool: 32}, "per call": {Mode: caller.PerCall}} {
+		m := manual.NewBuilderWithScheme("manual")
+		m.InitialState(state(a, b))
+		s := open(t, channels, caller.Target{URI: "manual:///service", Resolvers: []resolver.Builder{m}, ServiceConfig: `{"loadBalancingConfig":[{"pick_first":{"shuffleAddressList":true}}]}`})
+		if got := callertest.Load(t, s, pace.Burst{Calls: 320}).Backends; got["a"] == 0 || got["b"] == 0 || got["a"]+got["b"] != 320 {
+			t.Errorf("%s: the backends are %v, want calls by both", kind, got)
+		}
+	}
+}
+
 func TestCallsWithoutAnAddressReportTheCause(t *testing.T) {
 	m := manual.NewBuilderWithScheme("manual")
 	m.InitialState(resolver.State{})

@@ -254,7 +254,7 @@ func (c *Conn) step(p []byte) (consumed int, more bool, err error) {
 		size, _, _ := bytes.Cut(line, []byte{';'})
 		left, ok := number(bytes.TrimSpace(size), 16)
 		if !ok {
-			return 0, false, violation("a chunk of the size %q", size)
+			return 0, false, violation("a chunk of the size %q", size[:min(len(size), 40)])
 		}
 		if c.remaining, c.state = left, inChunk; left == 0 {
 			c.state = inTrailers
@@ -323,7 +323,7 @@ func (c *Conn) readHead(p []byte) (took int, more bool, err error) {
 		return end + 4, true, nil
 	}
 	c.head.Status = int(status)
-	c.closesAfter = line[7] == '0'
+	is10, closes, keeps := line[7] == '0', false, false
 	c.remaining = -1
 	chunked, known, typed := false, false, false
 	for len(rest) > 0 {
@@ -337,26 +337,32 @@ func (c *Conn) readHead(p []byte) (took int, more bool, err error) {
 		case is(name, "content-length"):
 			n, ok := number(value, 10)
 			if !ok || c.remaining >= 0 && c.remaining != n {
-				return 0, false, violation("a Content-Length of %q", value)
+				return 0, false, violation("a Content-Length of %q", value[:min(len(value), 40)])
 			}
 			c.remaining = n
 		case is(name, "transfer-encoding"):
 			chunked = is(value, "chunked")
 			if !chunked {
-				return 0, false, violation("a Transfer-Encoding of %q", value)
+				return 0, false, violation("a Transfer-Encoding of %q", value[:min(len(value), 40)])
 			}
 		case is(name, "connection"):
-			c.closesAfter = c.closesAfter && !is(value, "keep-alive") || is(value, "close")
+			for option := range bytes.SplitSeq(value, []byte{','}) { // RFC 9110 section 7.6.1
+				option = bytes.TrimSpace(option)
+				closes, keeps = closes || is(option, "close"), keeps || is(option, "keep-alive")
+			}
 		case is(name, "content-type"):
+			value = value[:min(len(value), h2.MaxKept)]
 			if typed = true; c.head.Type != string(value) { // the comparison does not allocate
 				c.head.Type = string(value)
 			}
 		case c.limits.Backend != "" && is(name, c.limits.Backend):
+			value = value[:min(len(value), h2.MaxKept)]
 			if known = true; c.head.Backend != string(value) { // the comparison does not allocate
 				c.head.Backend = string(value)
 			}
 		}
 	}
+	c.closesAfter = closes || is10 && !keeps // RFC 9112 section 9.3
 	if !known {
 		c.head.Backend = ""
 	}

@@ -42,6 +42,8 @@ func TestResponsesMayArriveInPieces(t *testing.T) {
 		"chunks":             {"HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n3;x=y\r\nhel\r\n2\r\nlo\r\n0\r\nTrailer: t\r\n\r\n", "hello", 200, true},
 		"after announcement": {"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno", "no", 404, true},
 		"close":              {"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok", "ok", 200, false},
+		"close in a list":    {"HTTP/1.1 200 OK\r\nConnection: Upgrade, close\r\nContent-Length: 2\r\n\r\nok", "ok", 200, false},
+		"close, and another": {"HTTP/1.1 200 OK\r\nConnection: close\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nok", "ok", 200, false},
 		"old":                {"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", "ok", 200, false},
 		"old, kept alive":    {"HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\nContent-Length: 2\r\n\r\nok", "ok", 200, true},
 		"until the end":      {"HTTP/1.1 200 OK\r\n\r\nuntil the end", "until the end", 200, false},
@@ -144,4 +146,15 @@ func FuzzFeed(f *testing.F) {
 			t.Fatalf("%d done, %d returned, %d active", len(h.done), h.returned, c.Active())
 		}
 	})
+}
+
+func TestErrorsQuoteLittle(t *testing.T) {
+	long := strings.Repeat("\x01", 1<<20)
+	for _, said := range []string{"Content-Length: " + long, "Transfer-Encoding: " + long, long, "Transfer-Encoding: chunked\r\n\r\n" + long} {
+		c := New(&handler{}, Limits{})
+		c.Start(&h2.Stream{Payload: []byte("GET / HTTP/1.1\r\n\r\n")})
+		if err := c.Feed([]byte("HTTP/1.1 200 OK\r\n" + said + "\r\n\r\n")); err == nil || len(err.Error()) > 1000 {
+			t.Errorf("%.30q: %.100v, want a short error", said, err)
+		}
+	}
 }

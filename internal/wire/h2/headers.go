@@ -17,6 +17,7 @@ type Headers struct {
 	Message    string // grpc-message, decoded
 	Encoding   string // grpc-encoding
 	Type       string // content-type
+	Length     int64  // content-length; -1: none, or no number
 	Backend    string // the field that [Limits.Backend] names
 	Malformed  string // what is wrong with the block, RFC 9113 section 8.1.1; "": nothing
 }
@@ -57,7 +58,7 @@ func newHeaderDecoder(backend string, most uint32) *headerDecoder {
 
 // begin begins a block.
 func (h *headerDecoder) begin() {
-	h.size, h.read, h.regular, h.next = 0, 0, false, Headers{GRPCStatus: -1}
+	h.size, h.read, h.regular, h.next = 0, 0, false, Headers{GRPCStatus: -1, Length: -1}
 }
 
 // write decodes a part of a block.
@@ -122,14 +123,14 @@ func (h *headerDecoder) field(f hpack.HeaderField) {
 		h.decoder.SetEmitEnabled(false)
 		return
 	}
-	if bad := h.malformed(f); bad != "" && h.next.Malformed == "" {
-		h.next.Malformed = bad
+	if h.next.Malformed == "" {
+		h.next.Malformed = h.malformed(f)
 	}
 	switch f.Name {
 	case ":status":
 		n, err := strconv.Atoi(f.Value)
 		if err != nil || n < 100 || n > 999 || len(f.Value) != 3 {
-			h.next.Malformed = "the response's :status is " + strconv.Quote(f.Value)
+			h.next.Malformed = "the response's :status is " + quoted(f.Value)
 			n = 0
 		}
 		h.next.Status = n
@@ -137,7 +138,7 @@ func (h *headerDecoder) field(f hpack.HeaderField) {
 		if n, err := strconv.ParseUint(f.Value, 10, 31); err == nil {
 			h.next.GRPCStatus = int(n)
 		} else {
-			h.next.GRPCStatus, h.next.Message = Unknown, "the server's grpc-status is "+strconv.Quote(f.Value)
+			h.next.GRPCStatus, h.next.Message = Unknown, "the server's grpc-status is "+quoted(f.Value)
 		}
 	case "grpc-message":
 		h.next.Message = unescape(shortened(f.Value))
@@ -145,37 +146,44 @@ func (h *headerDecoder) field(f hpack.HeaderField) {
 		h.next.Encoding = shortened(f.Value)
 	case "content-type":
 		h.next.Type = shortened(f.Value)
+	case "content-length":
+		if n, err := strconv.ParseUint(f.Value, 10, 63); err == nil {
+			h.next.Length = int64(n)
+		}
 	case h.backend:
 		h.next.Backend = shortened(f.Value)
 	}
 }
 
-// maxKept is the longest field that is kept. Longer ones would only fill the memory.
-const maxKept = 4 << 10
+// MaxKept is the most bytes of a field that are kept. More would only fill the memory.
+const MaxKept = 4 << 10
 
 func shortened(value string) string {
-	if len(value) > maxKept {
-		return strings.Clone(value[:maxKept])
+	if len(value) > MaxKept {
+		return strings.Clone(value[:MaxKept])
 	}
 	return value
 }
+
+// quoted returns the beginning of a text that a message quotes.
+func quoted(value string) string { return strconv.Quote(value[:min(len(value), 100)]) }
 
 // malformed returns why a response must not have a field, RFC 9113 sections 8.2 and 8.3.
 func (h *headerDecoder) malformed(f hpack.HeaderField) string {
 	pseudo := strings.HasPrefix(f.Name, ":")
 	switch {
 	case pseudo && f.Name != ":status":
-		return "a response with the field " + strconv.Quote(f.Name)
+		return "a response with the field " + quoted(f.Name)
 	case pseudo && (h.regular || h.next.Status != 0):
 		return "a :status that is not the response's first field"
 	case f.Name == "" || strings.ContainsFunc(f.Name, notInNames):
-		return "a field with the name " + strconv.Quote(f.Name)
+		return "a field with the name " + quoted(f.Name)
 	case strings.ContainsAny(f.Value, "\x00\r\n"):
-		return "a line break in the field " + strconv.Quote(f.Name)
+		return "a line break in the field " + quoted(f.Name)
 	}
 	switch f.Name {
 	case "connection", "proxy-connection", "keep-alive", "transfer-encoding", "upgrade":
-		return "a field that HTTP/2 does not have: " + strconv.Quote(f.Name)
+		return "a field that HTTP/2 does not have: " + quoted(f.Name)
 	}
 	h.regular = h.regular || !pseudo
 	return ""
