@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -173,6 +174,11 @@ func scenariosPage(all map[string][]measured) string {
 	linux, _, _ := strings.Cut(d.Machine.Kernel, "-")
 	fmt.Fprintf(&b, `# Which way should gRPC calls reach the pods, in the five scenarios of the study?
 
+%s
+
+In Go each request of scenario 5 opens a connection of its own, so a ClusterIP spreads the requests. In Python the
+channels of a process share one connection to an address, so it does not.
+
 The published [balancing study](../studies.md#balancing) in pods: an HTTP client, a gateway, and three servers, each
 with %g of a CPU. 20 users make 50 requests, and the gateway makes %d calls for each. The time is that until the last
 answer, in seconds, of the median round. A difference is the ratio of the time to that of headless, with its 95 %%
@@ -186,9 +192,9 @@ seconds. This command measures them again:
 <!-- not run: it writes this page, and takes long -->
     go run ./test/cluster with -- go test ./test/kube -timeout 90m -run ScenariosOfTheStudy -update
 
-`, studyCPUs, gatewayCalls(d), time.Now().UTC().Format(time.DateOnly), d.Machine.CPUs, d.Machine.Model, linux, d.Machine.Kubernetes, len(d.Arms[0].Trials))
+`, scenariosAnswer(all), studyCPUs, gatewayCalls(d), time.Now().UTC().Format(time.DateOnly), d.Machine.CPUs, d.Machine.Model, linux, d.Machine.Kubernetes, len(d.Arms[0].Trials))
 	for _, languageName := range []string{"go", "python"} {
-		fmt.Fprintf(&b, "## %s\n\n", map[string]string{"go": "Go", "python": "Python"}[languageName])
+		fmt.Fprintf(&b, "## %s\n\n", languageNames[languageName])
 		b.WriteString("| scenario | path | seconds | against headless | calls by pod |\n|---|---|--:|---|---|\n")
 		for i, m := range all[languageName] {
 			for _, arm := range m.Arms {
@@ -203,6 +209,33 @@ seconds. This command measures them again:
 	}
 	return b.String()
 }
+
+// scenariosAnswer says in a sentence how the other paths compare with headless.
+func scenariosAnswer(all map[string][]measured) string {
+	cases, slower := 0, []float64{}
+	var notSlower, envoy []string
+	for _, languageName := range slices.Sorted(maps.Keys(all)) {
+		for i, m := range all[languageName] {
+			cases++
+			if v := pathVerdict(m.Document, "clusterip"); v.Decision == "worse" {
+				slower = append(slower, v.Ratio)
+			} else {
+				notSlower = append(notSlower, scenarios[i].what+", in "+languageNames[languageName])
+			}
+			if pathVerdict(m.Document, "envoy").Decision != "undecided" {
+				envoy = append(envoy, scenarios[i].what+", in "+languageNames[languageName])
+			}
+		}
+	}
+	return fmt.Sprintf("**In %d of %d cases ClusterIP took longer than headless, %.1f to %.1f times as long, because one pod answered all calls.**\n"+
+		"Cases in which it was not slower: %s.\nCases in which Envoy and headless differed: %s.",
+		len(slower), cases, slices.Min(slower), slices.Max(slower), listOr(notSlower), listOr(envoy))
+}
+
+var languageNames = map[string]string{"go": "Go", "python": "Python"}
+
+// listOr joins the cases of a list, of which there may be none.
+func listOr(cases []string) string { return cmp.Or(strings.Join(cases, "; "), "none") }
 
 // gatewayCalls is the number of calls that the gateway makes for a request.
 func gatewayCalls(d result.Document) (each int) {
