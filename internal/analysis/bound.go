@@ -38,6 +38,9 @@ func Bound(c experiment.Config, threads int) *result.Bound {
 			b.Rate, b.Binds = most, "threads"
 		}
 	}
+	if !(b.Rate > 0) { // a call takes longer than the load
+		return nil
+	}
 	return b
 }
 
@@ -74,7 +77,7 @@ func serviceTime(w experiment.Workload) (mean, spread time.Duration) {
 
 // setReached sets the share of its bound that an arm reached.
 func setReached(arm *result.Arm) {
-	if arm.Bound == nil {
+	if arm.Bound == nil || !(arm.Bound.Rate > 0) {
 		return
 	}
 	b := *arm.Bound

@@ -47,6 +47,7 @@ func TestTheBoundDependsOnUsersAndThreads(t *testing.T) {
 		"calls counted":  func(c *experiment.Config) { c.Load.Closed.Calls = 5 },
 		"work, not wait": func(c *experiment.Config) { c.Workload = experiment.Workload{Increment: true} },
 		"a gateway":      func(c *experiment.Config) { c.Gateway = &experiment.Gateway{} },
+		"a long call":    func(c *experiment.Config) { c.Load.Closed.Duration = 100 * time.Millisecond },
 	} {
 		config := ordersBy(10, 0)
 		if none(&config); Bound(config, 0) != nil {

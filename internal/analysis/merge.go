@@ -23,9 +23,14 @@ func MergeRuns(runs []result.Document) (result.Document, error) {
 		if why := difference(d, run, pairs, alone); why != "" {
 			return d, fmt.Errorf("%s and %s cannot be merged: %s", runs[0].ID, run.ID, why)
 		}
+		cycles := lastCycle(d)
 		for i, p := range pairs { // in the order of d's arms, since none is alone
 			for _, t := range p.b.Trials {
 				t.Round += d.Rounds
+				t.Blocks = slices.Clone(t.Blocks)
+				for j := range t.Blocks {
+					t.Blocks[j].Cycle += cycles
+				}
 				d.Arms[i].Trials = append(d.Arms[i].Trials, t)
 			}
 		}
@@ -34,6 +39,18 @@ func MergeRuns(runs []result.Document) (result.Document, error) {
 	}
 	d.ID = fmt.Sprintf("%s and %d more", d.ID, len(runs)-1)
 	return Assemble(d), nil
+}
+
+// lastCycle returns the number of the last cycle of a run; 0: its arms did not take turns.
+func lastCycle(d result.Document) (last int) {
+	for _, arm := range d.Arms {
+		for _, t := range arm.Trials {
+			for _, b := range t.Blocks {
+				last = max(last, b.Cycle)
+			}
+		}
+	}
+	return last
 }
 
 // difference returns the first property in which two runs differ; "": they differ in nothing that matters.

@@ -53,3 +53,23 @@ func TestRunsOfOtherArmsAreNotMerged(t *testing.T) {
 		}
 	}
 }
+
+// Every run numbers its cycles from 1.
+func TestMergedRunsKeepTheCyclesOfEachRun(t *testing.T) {
+	var runs []result.Document
+	for range 4 {
+		d := runOf(t, 10)
+		d.Rounds, d.Arms[0].Trials = 1, []result.Trial{inBlocks(t, 1, 1, 300, 10, 10, 10, 10, 10, 10)}
+		runs = append(runs, d)
+	}
+	merged, err := MergeRuns(runs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if blocks := blocksOf(merged.Arms[0]); len(blocks) != 24 {
+		t.Errorf("the merged arm has %d cycles, want 24", len(blocks))
+	}
+	if blocks := runs[1].Arms[0].Trials[0].Blocks; blocks[0].Cycle != 1 {
+		t.Errorf("MergeRuns changed its argument: the first cycle is %d", blocks[0].Cycle)
+	}
+}

@@ -24,6 +24,23 @@ func TestAWindowAsShortAsACallHasNoRate(t *testing.T) {
 	}
 }
 
+// The last call of a slow open loop ends long before its window does.
+func TestTheRateOfFewCallsIsThatOfTheWindow(t *testing.T) {
+	recorder := measure.NewRecorder(0)
+	recorder.CountWindow(5 * time.Second)
+	for i := range 5 {
+		due := time.Duration(i) * time.Second
+		recorder.Record(measure.Call{Due: due, Sent: due, Done: due + time.Millisecond, Code: measure.OK})
+	}
+	seen, err := recorder.Measurement()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rate, window := Rate(seen); rate != 1 || window == nil || window.LengthMS != 5000 {
+		t.Errorf("%g calls/s in %+v, want 1 in 5 s", rate, window)
+	}
+}
+
 func TestRatesAreThoseOfTheWindow(t *testing.T) {
 	var trials []result.Trial
 	for round, end := range []time.Duration{0, 3 * time.Second} { // the second trial stalls for its last 0.5 s

@@ -162,7 +162,7 @@ const shortWindow = 1.1
 func Rate(m measure.Measurement) (perSecond float64, window *result.Window) {
 	whole := float64(m.Calls) / max(m.Elapsed, 1).Seconds()
 	switch inWindow := float64(m.InWindow) / max(m.Window, 1).Seconds(); {
-	case m.Window > 0 && whole <= shortWindow*inWindow:
+	case m.Window > 0 && (m.Elapsed <= m.Window || whole <= shortWindow*inWindow):
 		return inWindow, &result.Window{
 			LengthMS: result.Milliseconds(m.Window), DrainMS: result.Milliseconds(max(0, m.Elapsed-m.Window)),
 			AnsweredRate: float64(m.AnsweredInWindow) / m.Window.Seconds(),
