@@ -53,8 +53,8 @@ func (f searchFlags) of(load generator.Settings, arrivals string, changed func(s
 	switch {
 	case !ok || precision < 0.1 || precision > 50:
 		return nil, fmt.Errorf("--search-precision %s: use 0.1%% to 50%%", f.precision)
-	case !(f.from > 0 && f.to <= generator.MaxRate): // also for NaN
-		return nil, fmt.Errorf("--search-from and --search-to must be more than 0 calls/s and at most %d", generator.MaxRate)
+	case !(f.from >= generator.MinRate && f.to <= generator.MaxRate): // also for NaN
+		return nil, fmt.Errorf("--search-from and --search-to must be %g to %d calls/s", generator.MinRate, generator.MaxRate)
 	case !(f.from < f.to):
 		return nil, fmt.Errorf("--search-to must be more than --search-from, %g/s, not %g/s", f.from, f.to)
 	}
@@ -71,16 +71,18 @@ func reportNoRate(out io.Writer, arm result.Arm) error {
 	if arm.Capacity == nil {
 		return nil
 	}
-	missed := false
+	missed := ""
 	for _, t := range arm.Trials {
 		if t.Capacity != nil && t.Capacity.Holds > 0 {
 			return nil
 		}
-		missed = missed || t.Capacity != nil && t.Capacity.End == string(search.LowestFails)
+		if t.Capacity != nil && t.Capacity.End == string(search.LowestFails) {
+			missed = t.Capacity.SLO
+		}
 	}
-	if !missed {
+	if missed == "" {
 		return errors.New("the search found no rate that holds: the report says why")
 	}
-	fmt.Fprintf(out, "rpclab: --search %s: no rate holds\n", arm.Trials[0].Capacity.SLO)
+	fmt.Fprintf(out, "rpclab: --search %s: no rate holds\n", missed)
 	return errGate
 }

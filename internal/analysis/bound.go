@@ -10,14 +10,14 @@ import (
 
 // Bound returns the highest rate that a configuration's users and server threads allow
 // (docs/decisions/0018-ladder.md). threads is how many calls a server handles at a time; 0: no limit. Bound
-// returns nil if the load is not one of users for a fixed time, or if calls do not wait.
+// returns nil if the load is not one of users for a fixed time, if calls do not wait, or if none can end in that time.
 //
 // The limit of the users is the mean number of their calls that are answered during the load. Threads are the
 // limit once enough users have begun.
 func Bound(c experiment.Config, threads int) *result.Bound {
 	users := c.Load.Closed
 	service, spread := serviceTime(c.Workload)
-	if users == nil || users.Duration == 0 || users.Calls > 0 || service == 0 || c.Gateway != nil {
+	if users == nil || users.Duration <= service || users.Calls > 0 || service == 0 || c.Gateway != nil {
 		return nil
 	}
 	n, cycle := float64(users.Users), (service + users.Think).Seconds()
@@ -38,7 +38,7 @@ func Bound(c experiment.Config, threads int) *result.Bound {
 			b.Rate, b.Binds = most, "threads"
 		}
 	}
-	if !(b.Rate > 0) { // a call takes longer than the load
+	if !(b.Rate > 0) { // the users begin too late
 		return nil
 	}
 	return b

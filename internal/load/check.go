@@ -119,7 +119,7 @@ func (s Settings) checkNumbers() error {
 		fits bool
 		rule string
 	}{
-		{"--rate", s.Rate >= 0 && s.Rate <= MaxRate, fmt.Sprintf("must be more than 0 calls/s and at most %.0f", float64(MaxRate))},
+		{"--rate", s.Rate == 0 || s.Rate >= MinRate && s.Rate <= MaxRate, fmt.Sprintf("must be %g to %.0f calls/s", MinRate, float64(MaxRate))},
 		{"--concurrency", s.Concurrency >= 0 && s.Concurrency <= MaxUsers, fmt.Sprintf("must be 1 to %d", MaxUsers)},
 		{"--connections", s.Connections >= 0 && s.Connections <= MaxUsers, fmt.Sprintf("must be 1 to %d", MaxUsers)},
 		{"--messages", s.Messages >= 0 && s.Messages <= MaxUsers, fmt.Sprintf("must be 0 to %d", MaxUsers)},

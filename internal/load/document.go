@@ -162,7 +162,11 @@ func generatorLimit(plan pace.Pace, threads int, measured measure.Measurement, m
 	if measured.Calls == 0 {
 		return "", ""
 	}
-	if used := measured.CPU.Seconds() / measured.Elapsed.Seconds(); measured.Elapsed >= minJudgedDuration && used > saturatedShare*float64(threads) {
+	took := measured.Elapsed
+	if measured.Window > 0 { // the rest is the wait for the last answers
+		took = min(took, measured.Window)
+	}
+	if used := measured.CPU.Seconds() / took.Seconds(); took >= minJudgedDuration && used > saturatedShare*float64(threads) {
 		return fmt.Sprintf("rpclab used %.2f of %d processors", used, threads), result.LimitedByProcessors
 	}
 	if hasNoThinkTime(plan) {

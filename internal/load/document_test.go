@@ -29,6 +29,7 @@ func TestAGeneratorThatIsLateOrBusyLimitsTheLoad(t *testing.T) {
 		{withThink, idle, late, "rpclab sent calls up to 5.0 ms late"},
 		{withoutThink, idle, late, ""}, // users without think time have no due times
 		{withoutThink, busy, onTime, "rpclab used 1.95 of 2 processors"},
+		{withoutThink, measure.Measurement{Calls: 1, Window: 10 * time.Second, Elapsed: 30 * time.Second, CPU: 19500 * time.Millisecond}, onTime, "rpclab used 1.95 of 2 processors"},
 		{withoutThink, brief, onTime, ""},       // too short to judge
 		{open, measure.Measurement{}, late, ""}, // no calls
 	} {

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -74,10 +75,10 @@ func (f limitedPace) Window() (due time.Duration) {
 	for ; n <= f.calls; n++ {
 		next, more := f.Pace.Next(n, due)
 		switch {
-		case !more:
-			return f.Pace.Window()
 		case next < 0, f.poisson && n == maxDraws: // more than 292 years overflow
 			return 0
+		case !more:
+			return f.Pace.Window()
 		}
 		due = next
 	}
@@ -119,7 +120,7 @@ func parseStages(text string) (all []pace.Stage, err error) {
 // DescribePace describes when calls are due in one clause. It returns an error for settings of the pace
 // that contradict each other.
 func (s Settings) DescribePace() (string, error) {
-	if err := s.checkPace(); err != nil {
+	if err := cmp.Or(s.checkPace(), s.checkNumbers()); err != nil {
 		return "", err
 	}
 	plan, err := s.Pace()

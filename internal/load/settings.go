@@ -163,8 +163,9 @@ func (s Settings) threads() int {
 // DefaultDuration is the duration of a load with neither duration nor number of calls.
 const DefaultDuration = 10 * time.Second
 
-// Limits of settings. Larger values are most likely typing errors.
+// Limits of settings. Values beyond them are most likely typing errors.
 const (
+	MinRate  = 0.001
 	MaxRate  = 10_000_000
 	MaxUsers = 1_000_000
 	// MaxRounds limits the memory of a result, which holds every round.

@@ -121,7 +121,7 @@ func (r Rate) Next(n uint64, before time.Duration) (time.Duration, bool) {
 	if r.Poisson {
 		due = before + time.Duration(exponential(r.Seed, n)*float64(sharers)*float64(time.Second)/r.PerSecond)
 	}
-	return due, due < r.Duration
+	return due, due >= 0 && due < r.Duration // negative: in over 292 years
 }
 
 func (r Rate) InFlight() int { return r.Max }

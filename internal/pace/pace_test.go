@@ -137,3 +137,9 @@ func TestUsersStartEvenlyOverTheRamp(t *testing.T) {
 		t.Error("a user starts after the end of the load, want none")
 	}
 }
+
+func TestARateThatIsTooLowHasNoSecondCall(t *testing.T) {
+	if due, more := (pace.Rate{PerSecond: 1e-10, Duration: 10 * time.Second}).Next(1, 0); more {
+		t.Errorf("a second call is due at %v, want none", due)
+	}
+}
