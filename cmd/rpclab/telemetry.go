@@ -36,6 +36,10 @@ func (f *telemetryFlags) register(flags *pflag.FlagSet) {
 // check finds out before a run whether the receivers may be used. It removes the headers from the environment, so that
 // child processes do not inherit them.
 func (f *telemetryFlags) check() (err error) {
+	headers := os.Getenv(remoteWriteHeaders)
+	if err := os.Unsetenv(remoteWriteHeaders); err != nil {
+		return err
+	}
 	if f.toCollector, err = otlp.Read(f.otlp, os.Getenv); err != nil || f.remoteWrite == "" {
 		return err
 	}
@@ -46,10 +50,10 @@ func (f *telemetryFlags) check() (err error) {
 	if f.toPrometheus.Header != nil {
 		return nil
 	}
-	if f.toPrometheus.Header, err = telemetry.ParseHeaders(os.Getenv(remoteWriteHeaders)); err != nil {
+	if f.toPrometheus.Header, err = telemetry.ParseHeaders(headers); err != nil {
 		return fmt.Errorf("%s: %w", remoteWriteHeaders, err)
 	}
-	return os.Unsetenv(remoteWriteHeaders)
+	return nil
 }
 
 // unreachable returns the flags without receivers, for a run in a network of its own.

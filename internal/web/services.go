@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"gopkg.in/yaml.v3"
+
 	"rpclab/internal/experiment"
 	"rpclab/internal/lab"
 	"rpclab/internal/suggest"
@@ -115,7 +117,8 @@ func readOnPage(text string) (read experiment.ServiceFile, err error) {
 	if len(text) > maxOnPage {
 		return read, fmt.Errorf("the service file has %d bytes; a page can send at most %d: start the server with --service FILE", len(text), maxOnPage)
 	}
-	if strings.Count(text, "{{") != len(templateOnPage.FindAllString(text, -1)) {
+	var tree yaml.Node
+	if yaml.Unmarshal([]byte(text), &tree) == nil && !templatesOnPage(&tree) { // a file that is not YAML has no templates
 		return read, errors.New("the templates in a service file that a page sends are {{.Number}}, {{.Worker}}, {{uuid}}, {{now}}, {{unixMilli}}, {{randomInt 1 10}} and {{randomString 8}}: for others, start the server with --service FILE")
 	}
 	if read, err = experiment.ReadService(experiment.ServiceDocument{File: onPage, Text: []byte(text)}, lab.Vocabulary()); err != nil {
@@ -140,6 +143,15 @@ func readOnPage(text string) (read experiment.ServiceFile, err error) {
 
 // templateOnPage are the templates in a service file that a page sends: others could compute without end.
 var templateOnPage = regexp.MustCompile(`\{\{ *(\.(Number|Worker|Address|Host|Port|ID)|uuid|now|unixMilli|randomInt +-?\d+ +-?\d+|randomString +\d{1,4}) *\}\}`)
+
+// templatesOnPage reports whether all texts of a document have only the templates that a page may send. Their escapes
+// are decoded.
+func templatesOnPage(n *yaml.Node) bool {
+	if strings.Count(n.Value, "{{") != len(templateOnPage.FindAllString(n.Value, -1)) {
+		return false
+	}
+	return !slices.ContainsFunc(n.Content, func(child *yaml.Node) bool { return !templatesOnPage(child) })
+}
 
 // onThisMachine returns an error for an address that is not a loopback address.
 func onThisMachine(address string) error {

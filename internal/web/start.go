@@ -107,6 +107,9 @@ func checkedPlan(e Experiment, o experiment.Options) (plan lab.Plan, err error) 
 	if plan, err = lab.Resolve(expanded); err != nil {
 		return plan, err
 	}
+	if plan.DropsPackets() { // it would need a network of its own, without the page
+		return plan, errors.New("an experiment that drops packets (event cut, how: blackhole) has a network of its own, so a page cannot start it: use rpclab run")
+	}
 	return plan, errors.Join(plan.CheckCluster("local"), checkLimits(plan.Plan))
 }
 

@@ -191,6 +191,7 @@ func TestOnlyServicesWithinTheLimitsAreMeasured(t *testing.T) {
 		file() + "tls: {cacert: /etc/passwd}\n":                                   "cannot name files",
 		file("service: hello", "service: hello\nx: "+strings.Repeat("y", 17<<10)): "at most 16384",
 		file("data: {}", `data: {a: "{{range 1000000000}}x{{end}}"}`):             "the templates in a service file that a page sends are",
+		file("data: {}", `data: {a: "\x7b\x7brange 10}}x\x7b\x7bend}}"}`):         "the templates in a service file that a page sends are",
 		"x": "the service must be a mapping",
 	} {
 		body, err := json.Marshal(map[string]any{"experiment": "load", "rate": 1, "duration_s": 1, "service_text": text})
@@ -284,5 +285,14 @@ func TestTheCommandOfALoadRepeatsIt(t *testing.T) {
 		if got := loadCommand(request, "orders.yaml", 7); got != want {
 			t.Errorf("the command is %q, want %q", got, want)
 		}
+	}
+}
+
+// Such a run would restart the program of the page in another network.
+func TestAPageStartsNoExperimentThatDropsPackets(t *testing.T) {
+	text := small + "events: [{at: 100ms, cut: {backends: 1, how: blackhole}}]\n"
+	s := serve(t, func(o *Options) { o.Experiments = []Experiment{{"small", "./small.yaml", "small.yaml", []byte(text)}} })
+	if status, answer := s.request(t, http.MethodPost, "/api/v1/runs", `{"experiment":"small"}`, nil); status != http.StatusBadRequest || !strings.Contains(answer, "use rpclab run") {
+		t.Errorf("status %d %s, want 400 and use rpclab run", status, answer)
 	}
 }
