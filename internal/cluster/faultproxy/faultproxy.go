@@ -40,12 +40,18 @@ type Proxy struct {
 	begun      atomic.Uint64
 
 	mu   sync.Mutex
-	open map[*net.TCPConn]struct{} // the connections of clients and those to the backend
+	open map[*pair]struct{}
+}
+
+// pair is the connection of a client and that to the backend.
+type pair struct {
+	client, backend *net.TCPConn
+	cut             atomic.Bool // both end with a reset
 }
 
 // New returns a proxy before a backend (host:port), without a fault.
 func New(backend string) *Proxy {
-	p := &Proxy{backend: backend, open: map[*net.TCPConn]struct{}{}}
+	p := &Proxy{backend: backend, open: map[*pair]struct{}{}}
 	p.SetFault(workload.Fault{})
 	return p
 }
@@ -86,24 +92,25 @@ func (p *Proxy) ServeCommands(commands io.Reader, answers io.Writer) {
 func (p *Proxy) resetConnections() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for conn := range p.open {
-		reset(conn)
+	for open := range p.open { // before the first is closed, as whoever reads from that closes the other
+		open.cut.Store(true)
+	}
+	for open := range p.open {
+		reset(open.client)
+		reset(open.backend)
 	}
 }
 
 // track makes connections known to resetConnections until the returned function is called.
-func (p *Proxy) track(conns ...*net.TCPConn) (forget func()) {
+func (p *Proxy) track(client, backend *net.TCPConn) (open *pair, forget func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, conn := range conns {
-		p.open[conn] = struct{}{}
-	}
-	return func() {
+	open = &pair{client: client, backend: backend}
+	p.open[open] = struct{}{}
+	return open, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		for _, conn := range conns {
-			delete(p.open, conn)
-		}
+		delete(p.open, open)
 	}
 }
 
@@ -124,8 +131,9 @@ func (p *Proxy) pass(client *net.TCPConn, listener *net.TCPListener) {
 		return
 	}
 	backend := conn.(*net.TCPConn)
-	defer p.track(client, backend)()
-	clientSide, backendSide := newSide(client, client), newSide(backend, backend)
+	open, forget := p.track(client, backend)
+	defer forget()
+	clientSide, backendSide := newSide(client, client, &open.cut), newSide(backend, backend, &open.cut)
 	if p.encryption != nil {
 		secureClient, secureBackend, err := p.encryption.handshake(client, backend)
 		if err != nil {
@@ -133,7 +141,7 @@ func (p *Proxy) pass(client *net.TCPConn, listener *net.TCPListener) {
 			_ = backend.Close()
 			return
 		}
-		clientSide, backendSide = newSide(secureClient, client), newSide(secureBackend, backend)
+		clientSide, backendSide = newSide(secureClient, client, &open.cut), newSide(secureBackend, backend, &open.cut)
 	}
 	c := &connection{proxy: p, client: clientSide, backend: backendSide, ended: make(chan struct{}), streams: map[uint32]*stream{}}
 	protocol := make(chan func() error, 1) // that passes the responses on; nil: the client has ended the connection
@@ -186,6 +194,7 @@ type halfCloser interface {
 type side struct {
 	conn    halfCloser
 	tcp     *net.TCPConn // which carries conn
+	cut     *atomic.Bool // it ends with a reset
 	in      *bufio.Reader
 	frame   []byte         // the last one read
 	decoder *hpack.Decoder // of headers from this end
@@ -199,8 +208,8 @@ type side struct {
 
 const bufferSize = 64 << 10
 
-func newSide(conn halfCloser, tcp *net.TCPConn) *side {
-	s := &side{conn: conn, tcp: tcp, in: bufio.NewReaderSize(conn, bufferSize), out: bufio.NewWriterSize(conn, bufferSize)}
+func newSide(conn halfCloser, tcp *net.TCPConn, cut *atomic.Bool) *side {
+	s := &side{conn: conn, tcp: tcp, cut: cut, in: bufio.NewReaderSize(conn, bufferSize), out: bufio.NewWriterSize(conn, bufferSize)}
 	s.framer, s.encoder, s.decoder = http2.NewFramer(s.out, nil), hpack.NewEncoder(&s.block), hpack.NewDecoder(tableSize, nil)
 	return s
 }
@@ -208,6 +217,8 @@ func newSide(conn halfCloser, tcp *net.TCPConn) *side {
 // end ends the connection as the other end did, whose error of reading err is.
 func (s *side) end(err error) {
 	switch {
+	case s.cut.Load():
+		reset(s.tcp)
 	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed):
 		_ = s.conn.Close()
 	case errors.Is(err, io.ErrUnexpectedEOF): // within a frame, or without TLS's close_notify

@@ -2,11 +2,14 @@ package faultproxy_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -131,5 +134,36 @@ func TestAProxyResetsItsConnections(t *testing.T) {
 	server.SetFault(workload.Fault{})
 	if _, _, err := greet(t, channel, "you"); err != nil {
 		t.Errorf("a call after a reset fails: %v", err)
+	}
+}
+
+// Whoever passes on the responses of a connection must not end it with FIN before it is reset.
+func TestAResetResetsEveryClient(t *testing.T) {
+	const clients = 50
+	backend := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	defer backend.Close()
+	proxy, address := proxied(t, backend.Listener.Addr().String())
+	var conns []net.Conn
+	for range clients {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: b\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		conns = append(conns, conn)
+	}
+	testkit.Await(t, "the requests are in flight", func() bool {
+		var count strings.Builder
+		proxy.WriteCount(&count)
+		return count.String() == fmt.Sprintln(clients)
+	})
+	proxy.ServeCommands(strings.NewReader(`{"reset": true}`+"\n"), io.Discard)
+	for i, conn := range conns {
+		if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("client %d reads %v, want connection reset by peer", i, err)
+		}
 	}
 }
