@@ -388,7 +388,7 @@ func loadTimeout(c experiment.Config) time.Duration {
 	}
 	d := time.Minute + time.Duration(calls)*c.Caller.Timeout
 	if l.Closed != nil {
-		d += l.Closed.Duration + time.Duration(calls)*l.Closed.Think
+		d += l.Closed.Ramp + l.Closed.Duration + time.Duration(calls)*l.Closed.Think
 	}
 	if l.Open != nil {
 		d += l.Open.Duration

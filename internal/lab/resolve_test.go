@@ -71,3 +71,10 @@ func TestServersReportTheirLoadForThePolicyOfAServiceConfig(t *testing.T) {
 		}
 	}
 }
+
+func TestALoadHasTimeForItsRamp(t *testing.T) {
+	c := experiment.Config{Load: experiment.Load{Closed: &experiment.Closed{Users: 100, Calls: 100, Ramp: 10 * time.Minute}}}
+	if got := loadTimeout(c); got <= 10*time.Minute {
+		t.Errorf("the load may take %v, want longer than its ramp of 10 min", got)
+	}
+}
