@@ -92,6 +92,9 @@ func (d *document) checkCalls(config Config, place func(...string) position, wro
 			wrong.add(place("policy"), "the caller %s does not support the policy %s: %s", who.Kind, config.Policy, able)
 		}
 	}
+	if slices.Contains(d.grammar.vocabulary.OtherLanguageCallers, who.Kind) {
+		checkOtherLanguage(config, place, wrong)
+	}
 	d.checkCalculate(config, place, wrong)
 	can := func(what string) bool { return slices.Contains(d.grammar.vocabulary.Features[who.Kind], what) }
 	if who.Compress && !can("compress") {
@@ -139,6 +142,20 @@ func (d *document) checkCalls(config Config, place func(...string) position, wro
 		wrong.add(at, "stream cannot be used with a channel per user: set caller.channel to shared or a pool")
 	case who.Hedge != nil:
 		wrong.add(place("caller", "hedge"), "hedge cannot be used with stream: remove one of them")
+	}
+}
+
+// checkOtherLanguage checks that a caller in another language can make the load.
+func checkOtherLanguage(config Config, place func(...string) position, wrong *problems) {
+	const able = "remove it, or use a caller in go"
+	who, load := config.Caller, config.Load
+	switch {
+	case load.Closed != nil && load.Closed.Ramp > 0:
+		wrong.add(place("load", "closed", "ramp"), "the caller %s does not support load.closed.ramp: %s", who.Kind, able)
+	case load.Open != nil && load.Open.Arrivals == "poisson":
+		wrong.add(place("load", "open", "arrivals"), "the caller %s does not support random arrivals: %s", who.Kind, able)
+	case load.Open != nil && load.Open.MaxInFlight != defaultMaxInFlight:
+		wrong.add(place("load", "open", "max_in_flight"), "the caller %s does not limit calls in flight: %s", who.Kind, able)
 	}
 }
 

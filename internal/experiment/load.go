@@ -25,6 +25,9 @@ type Closed struct {
 	Calls    int           `yaml:"calls" doc:"maximum number of calls" min:"1" max:"1000000000" quick:"down"`
 }
 
+// defaultMaxInFlight is the default of max_in_flight in [Open] and [Search].
+const defaultMaxInFlight = 10_000
+
 // Open is an open loop.
 type Open struct {
 	Rate        float64       `yaml:"rate" doc:"calls due per second" min:"0.001" max:"10000000" required:"true"`

@@ -12,19 +12,20 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var vocabulary = Vocabulary{
-	Routes:           []string{"direct", "clusterip", "headless", "endpointslice", "kuberesolver"},
-	Callers:          []string{"grpc-go", "wire", "http", "tcp"},
-	BasicCallers:     []string{"wire"},
-	FullClientRoutes: []string{"kuberesolver"},
-	TCPRoutes:        []string{"direct", "clusterip"},
-	RESTRoutes:       []string{"direct", "clusterip"},
-	GoOnlyRoutes:     []string{"endpointslice"},
-	Languages:        []string{"go"},
-	Models:           map[string][]string{"go": {"grpc", "rest", "rest-1", "tcp"}},
-	Features:         map[string][]string{"grpc-go": {"stream", "renew", "compress", "per-user", "calculate", "ahead", "service", "flow", "service_config", "keepalive"}, "wire": {"calculate", "service", "flow"}, "http": {"service", "flow", "http2"}, "go/rest": {"http2"}},
-	Protocols:        map[string][]string{"go/rest": {"rest"}, "go/rest-1": {"rest"}, "go/tcp": {"tcp"}, "http": {"rest"}, "tcp": {"tcp"}},
-	Policies:         map[string][]string{"headless": {"round_robin", "least_request"}, "endpointslice": {"round_robin", "pick_first"}},
-	OutlierRoutes:    []string{"headless", "endpointslice"},
+	Routes:               []string{"direct", "clusterip", "headless", "endpointslice", "kuberesolver"},
+	Callers:              []string{"grpc-go", "wire", "http", "tcp", "python"},
+	BasicCallers:         []string{"wire"},
+	OtherLanguageCallers: []string{"python"},
+	FullClientRoutes:     []string{"kuberesolver"},
+	TCPRoutes:            []string{"direct", "clusterip"},
+	RESTRoutes:           []string{"direct", "clusterip"},
+	GoOnlyRoutes:         []string{"endpointslice"},
+	Languages:            []string{"go"},
+	Models:               map[string][]string{"go": {"grpc", "rest", "rest-1", "tcp"}},
+	Features:             map[string][]string{"grpc-go": {"stream", "renew", "compress", "per-user", "calculate", "ahead", "service", "flow", "service_config", "keepalive"}, "wire": {"calculate", "service", "flow"}, "http": {"service", "flow", "http2"}, "go/rest": {"http2"}},
+	Protocols:            map[string][]string{"go/rest": {"rest"}, "go/rest-1": {"rest"}, "go/tcp": {"tcp"}, "http": {"rest"}, "tcp": {"tcp"}},
+	Policies:             map[string][]string{"headless": {"round_robin", "least_request"}, "endpointslice": {"round_robin", "pick_first"}},
+	OutlierRoutes:        []string{"headless", "endpointslice"},
 	CheckServiceConfig: func(text string) error {
 		if strings.Contains(text, "no_such_policy") {
 			return errors.New("no supported policies found in [no_such_policy]")

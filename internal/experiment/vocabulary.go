@@ -22,6 +22,8 @@ type Vocabulary struct {
 	Policies map[string][]string
 	// BasicCallers support only round_robin and pick_first, and no retries, hedging or streams.
 	BasicCallers []string
+	// OtherLanguageCallers make their loads in programs of other languages, which cannot cancel calls.
+	OtherLanguageCallers []string
 	// FullClientRoutes do not support BasicCallers.
 	FullClientRoutes []string
 	// ProxyRoutes have proxies that read calls.

@@ -120,6 +120,9 @@ func Vocabulary() experiment.Vocabulary {
 		if l.basic {
 			v.BasicCallers = append(v.BasicCallers, l.name)
 		}
+		if l.language() != language.Go {
+			v.OtherLanguageCallers = append(v.OtherLanguageCallers, l.name)
+		}
 	}
 	return v
 }
