@@ -149,6 +149,9 @@ func (d *document) checkCalls(config Config, place func(...string) position, wro
 func checkOtherLanguage(config Config, place func(...string) position, wrong *problems) {
 	const able = "remove it, or use a caller in go"
 	who, load := config.Caller, config.Load
+	if who.WarmupMax > 0 { // it ends with the cancellation of its calls
+		wrong.add(place("caller", "warmup_max"), "the caller %s does not support warmup_max: %s", who.Kind, able)
+	}
 	switch {
 	case load.Closed != nil && load.Closed.Ramp > 0:
 		wrong.add(place("load", "closed", "ramp"), "the caller %s does not support load.closed.ramp: %s", who.Kind, able)
@@ -156,6 +159,8 @@ func checkOtherLanguage(config Config, place func(...string) position, wrong *pr
 		wrong.add(place("load", "open", "arrivals"), "the caller %s does not support random arrivals: %s", who.Kind, able)
 	case load.Open != nil && load.Open.MaxInFlight != defaultMaxInFlight:
 		wrong.add(place("load", "open", "max_in_flight"), "the caller %s does not limit calls in flight: %s", who.Kind, able)
+	case load.Search != nil: // each rate ends with the cancellation of its calls
+		wrong.add(place("load", "search"), "the caller %s does not support load.search: use a caller in go", who.Kind)
 	}
 }
 
