@@ -55,6 +55,11 @@ func (in *interleaving) round(ctx context.Context, trials []trial) ([]result.Tri
 	if err := in.start(ctx); err != nil {
 		return nil, err
 	}
+	for _, a := range in.arms {
+		if a.started != nil { // perhaps in an earlier round
+			a.started.trial.Trial, a.started.loader.trial.Trial = a.trial.Trial, a.trial.Trial
+		}
+	}
 	if in.blocks == 0 {
 		if err := in.rehearse(ctx); err != nil {
 			return nil, err

@@ -54,9 +54,18 @@ func intervals(d result.Document) (all []interval) {
 func TestArmsTakeTurns(t *testing.T) {
 	t.Parallel()
 	o := options(t)
+	loads := map[int]int{} // by round
+	o.Phases = func(p lab.Phase) {
+		if p.Name == lab.PhaseLoad {
+			loads[p.Trial.Round]++
+		}
+	}
 	d, err := lab.Run(t.Context(), plan(t, inTurns, experiment.Options{Seed: 1}), o)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if loads[1] != 6 || loads[2] != 6 {
+		t.Errorf("the loads by round are %v, want 2 blocks of 3 arms in each of 2", loads)
 	}
 	for _, name := range []string{"shared", "endpointslice", "again"} {
 		a := arm(t, d, name)
