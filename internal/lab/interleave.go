@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,7 +53,8 @@ func (in *interleaving) round(ctx context.Context, trials []trial) ([]result.Tri
 		i := slices.IndexFunc(trials, func(t trial) bool { return t.Arm == a.trial.Arm })
 		a.trial = trials[i] // a round has a trial of every arm
 	}
-	if err := in.start(ctx); err != nil {
+	started, err := in.start(ctx)
+	if err != nil {
 		return nil, err
 	}
 	for _, a := range in.arms {
@@ -60,10 +62,8 @@ func (in *interleaving) round(ctx context.Context, trials []trial) ([]result.Tri
 			a.started.trial.Trial, a.started.loader.trial.Trial = a.trial.Trial, a.trial.Trial
 		}
 	}
-	if in.blocks == 0 {
-		if err := in.rehearse(ctx); err != nil {
-			return nil, err
-		}
+	if err := in.rehearse(ctx, started); err != nil {
+		return nil, err
 	}
 	r := in.newRound()
 	endProcessors := recordProcessors(in.runner.processors)
@@ -170,17 +170,16 @@ func addLost(measured *result.Trial, lost []string) {
 	}
 }
 
-// start starts the arms that are not up, and warms them up. Their first calls, which mostly wait, are made at the
-// same time.
-func (in *interleaving) start(ctx context.Context) error {
-	var started []*interleavedArm
+// start starts the arms that are not up, warms them up, and returns them. Their first calls, which mostly wait, are
+// made at the same time.
+func (in *interleaving) start(ctx context.Context) (started []*interleavedArm, err error) {
 	for _, a := range in.arms {
 		if a.started != nil {
 			continue
 		}
 		in.runner.progress.doing(a.trial.Trial, "starting")
 		if err := a.start(ctx, in.runner); err != nil {
-			return fmt.Errorf("arm %s: %w", a.trial.Arm, err)
+			return nil, fmt.Errorf("arm %s: %w", a.trial.Arm, err)
 		}
 		if a.started != nil {
 			a.started.loader.sideBySide = in.sideBySide
@@ -195,15 +194,14 @@ func (in *interleaving) start(ctx context.Context) error {
 		})
 	}
 	if err := all.Wait(); err != nil {
-		return err
+		return nil, err
 	}
 	for _, a := range started {
-		var err error
 		if a.before, err = a.started.settle(ctx, a.before); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return started, nil
 }
 
 // start starts servers, callers and infrastructure of the arm, unless they cannot run.
@@ -232,11 +230,11 @@ func (a *interleavedArm) start(ctx context.Context, c *trialRunner) (err error) 
 	return nil
 }
 
-// rehearse runs one block of each arm without measuring it, because first blocks are slower. For loads with a
-// fixed number of calls, the time of this block decides how many blocks a load has.
-func (in *interleaving) rehearse(ctx context.Context) error {
-	in.blocks = 1
-	for _, a := range in.arms {
+// rehearse runs one block of each arm that has just been started without measuring it, because first blocks are slower.
+// For loads with a fixed number of calls, the time of the first rehearsals decides how many blocks a load has.
+func (in *interleaving) rehearse(ctx context.Context, started []*interleavedArm) error {
+	blocks := 1
+	for _, a := range started {
 		if a.before.Failed != "" {
 			continue
 		}
@@ -250,8 +248,9 @@ func (in *interleaving) rehearse(ctx context.Context) error {
 		}
 		a.before.Failed = first.Failed
 		addLost(&a.before, append(first.Lost, a.started.bed.failures()...))
-		in.blocks = max(in.blocks, blockCount(load, wholeTime(load, time.Duration(first.ElapsedMS*float64(time.Millisecond)), first.Calls)))
+		blocks = max(blocks, blockCount(load, wholeTime(load, time.Duration(first.ElapsedMS*float64(time.Millisecond)), first.Calls)))
 	}
+	in.blocks = cmp.Or(in.blocks, blocks)
 	return nil
 }
 

@@ -124,6 +124,34 @@ func TestAnArmThatFailsInTurnsIsAResult(t *testing.T) {
 	}
 }
 
+// Only the arm that is started again is rehearsed again.
+func TestAnArmThatIsStartedAgainIsRehearsed(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	c := &firstCallers{Cluster: o.Cluster}
+	o.Cluster = c
+	rehearsed, killed := map[int][]string{}, false // by round
+	o.Phases = func(p lab.Phase) {
+		switch {
+		case p.Name == lab.PhaseRehearse:
+			rehearsed[p.Trial.Round] = append(rehearsed[p.Trial.Round], p.Trial.Arm)
+		case p.Name == lab.PhaseLoad && !killed: // every arm has a block to come
+			killed = true
+			(*c.first.Load())[0].Kill()
+		}
+	}
+	d, err := lab.Run(t.Context(), plan(t, inTurns, experiment.Options{Seed: 1}), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(rehearsed[1]) != 3 || len(rehearsed[2]) != 1 {
+		t.Fatalf("rehearsed were %v, want all 3 arms in round 1 and one in round 2", rehearsed)
+	}
+	if trials := arm(t, d, rehearsed[2][0]).Trials; len(trials) != 2 || trials[0].Failed == "" || trials[1].Failed != "" {
+		t.Errorf("the trials of the arm are %+v, want that the first failed", trials)
+	}
+}
+
 // An interrupt keeps the cycles that were complete.
 func TestAnInterruptKeepsTheCyclesOfArmsInTurns(t *testing.T) {
 	t.Parallel()
