@@ -6,8 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"rpclab/internal/cluster"
 	"rpclab/internal/measure"
 )
@@ -17,24 +15,25 @@ func (d *deployment) ResetUsage() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.account = cluster.NewAccounting()
-	var all errgroup.Group
+	var all sync.WaitGroup
 	for _, r := range d.replicas {
 		all.Go(r.resetUsage)
 	}
-	return all.Wait()
+	all.Wait()
+	return nil
 }
 
-func (r *replica) resetUsage() error {
-	if _, err := measure.CPU(r.process.Pid()); err != nil {
-		return err
+func (r *replica) resetUsage() {
+	if !r.sample() { // it has just exited, and is not in the account yet
+		<-r.process.Done()
+		r.baseline, r.counted = max(r.process.CPU(), r.cpu), false
+		return
 	}
-	r.sample()
 	r.baseline = r.cpu
 	r.began, r.counted = r.count()
 	measure.ResetTreeMaxRSS(r.process.Pid())
 	r.limits.group.ResetPeak()
 	r.throttled = r.limits.group.Usage().Throttled
-	return nil
 }
 
 // Usage includes backends that exited since ResetUsage.
