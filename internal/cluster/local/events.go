@@ -160,10 +160,25 @@ func (d *deployment) Rollout(_ context.Context, next *cluster.Program) ([]string
 	return hit, nil
 }
 
+// running are those of some backends that neither stop nor have exited.
+func (d *deployment) running(some []*replica) []*replica {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	active := d.active()
+	return slices.DeleteFunc(some, func(r *replica) bool {
+		select {
+		case <-r.process.Done(): // it may still be active
+			return true
+		default:
+			return !slices.Contains(active, r)
+		}
+	})
+}
+
 // roll replaces the old backends, except those that exited meanwhile and have replacements.
 func (d *deployment) roll(old []*replica) error {
 	for {
-		old = slices.DeleteFunc(old, (*replica).isStopping)
+		old = d.running(old)
 		if len(old) == 0 {
 			return nil
 		}

@@ -3,6 +3,7 @@ package local_test
 import (
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -35,6 +36,30 @@ func TestRolloutReplacesEveryBackendAndKeepsTheirNumber(t *testing.T) {
 		t.Errorf("a second rollout after the first: %v", err)
 	}
 	testkit.Await(t, "the second rollout has replaced every backend", func() bool { return slices.Equal(ids(ready(d)), []string{"greeter-6", "greeter-7", "greeter-8"}) })
+}
+
+// The crash of an old backend takes the place of its end by the rollout.
+func TestABackendThatCrashesDuringARolloutLeavesNoneTooMany(t *testing.T) {
+	t.Parallel()
+	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 3})
+	must(t)(d.Rollout(t.Context(), nil))
+	testkit.Await(t, "the first new backend starts", func() bool { return len(processes(d)) == 4 })
+	if err := syscall.Kill(processes(d)["greeter-0"], syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	awaitBackends(t, d, "greeter-3", "greeter-4", "greeter-5")
+	if failures := d.Failures(); len(failures) != 1 || !strings.Contains(failures[0], "greeter-0 exited unexpectedly") {
+		t.Errorf("the failures are %q, want the crash of greeter-0", failures)
+	}
+}
+
+// processes are the ids of the backends' processes by identity.
+func processes(d cluster.Deployment) map[string]int {
+	pids := map[string]int{}
+	for _, p := range d.(cluster.LocalProcesses).Processes() {
+		pids[p.Name] = p.PID
+	}
+	return pids
 }
 
 func TestRolloutEndsWhenANewBackendDoesNotStart(t *testing.T) {
