@@ -33,7 +33,8 @@ func (r *replica) resetUsage() {
 	r.began, r.counted = r.count()
 	measure.ResetTreeMaxRSS(r.process.Pid())
 	r.limits.group.ResetPeak()
-	r.throttled = r.limits.group.Usage().Throttled
+	group := r.limits.group.Usage()
+	r.throttled, r.oomKills = group.Throttled, group.OOMKills
 }
 
 // Usage includes backends that exited since ResetUsage.
@@ -102,7 +103,7 @@ func (d *deployment) Failures() []string {
 	defer d.mu.Unlock()
 	failures := slices.Clone(d.account.Failures)
 	for _, r := range d.replicas { // the kernel may have killed only a child of it
-		if why := r.limits.killed(r.id); why != "" && !r.isStopping() {
+		if why := r.limits.killed(r.id, r.oomKills); why != "" && !r.isStopping() {
 			failures = append(failures, why)
 		}
 	}

@@ -187,7 +187,7 @@ func (d *deployment) run(r *replica, started func(error)) {
 		follow(r.process.Done(), r.health, func(serving bool) { r.publish(d.endpoints, serving) })
 	} else {
 		r.process.Kill()
-		if why := r.limits.killed(r.id); why != "" {
+		if why := r.limits.killed(r.id, 0); why != "" {
 			err = errors.New(why)
 		}
 		started(err)
@@ -222,7 +222,7 @@ func (d *deployment) recordExit(r *replica, failed error) {
 	if d.ctx.Err() != nil || r.isStopping() {
 		return
 	}
-	if why := r.limits.killed(r.id); why != "" {
+	if why := r.limits.killed(r.id, r.oomKills); why != "" {
 		failed = errors.New(why)
 	}
 	if r.proxy != nil && r.proxy.died.Load() {

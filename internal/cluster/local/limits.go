@@ -39,9 +39,10 @@ func (l limits) command(program []string) []string {
 	return append(append(command, "--"), program...)
 }
 
-// killed says that the kernel killed a backend's process at its memory limit; empty: it did not.
-func (l limits) killed(id string) string {
-	if l.group == (measure.Cgroup{}) || l.group.Usage().OOMKills == 0 {
+// killed says that the kernel killed a process of a backend at its memory limit, after so many that are known;
+// empty: it did not.
+func (l limits) killed(id string, known uint64) string {
+	if l.group == (measure.Cgroup{}) || l.group.Usage().OOMKills <= known {
 		return ""
 	}
 	return fmt.Sprintf("server %s was OOMKilled: its memory limit is %s; raise server.memory", id, size(l.memory))

@@ -50,6 +50,7 @@ type replica struct {
 	cpu       time.Duration // of the process and those that it started, when last read
 	peak      uint64        // memory in bytes, when last read
 	throttled time.Duration // waiting for its CPU quota, at ResetUsage
+	oomKills  uint64        // of its processes, at ResetUsage
 }
 
 // startServer starts rpclab's own server, or that of another language, as a backend.
