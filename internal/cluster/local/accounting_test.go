@@ -29,3 +29,15 @@ func TestABackendThatHasEndedHasNothingToReset(t *testing.T) {
 		t.Errorf("the usage since then is %+v, want none", used)
 	}
 }
+
+// A proxy ends with exit code 0 when its backend no longer listens.
+func TestAProxyThatExitsByItselfIsNotAFailure(t *testing.T) {
+	for command, want := range map[string]bool{"true": false, "false": true} {
+		r := &replica{id: "greeter-0", process: run(t, "sleep", "60"), proxy: &faultProxy{Process: run(t, command)}}
+		r.watchProxy()
+		if got := r.proxy.died.Load(); got != want {
+			t.Errorf("a proxy that ends as %s does has died before its backend: %t, want %t", command, got, want)
+		}
+		<-r.process.Done() // no call reaches it
+	}
+}

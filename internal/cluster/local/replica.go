@@ -164,7 +164,7 @@ func (r *replica) watchProxy() {
 	select {
 	case <-r.process.Done():
 	default:
-		r.proxy.died.Store(!r.isStopping())
+		r.proxy.died.Store(!r.isStopping() && r.proxy.Err() != nil) // nil: the backend no longer listens
 		r.process.Kill()
 	}
 }
