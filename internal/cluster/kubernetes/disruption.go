@@ -115,17 +115,18 @@ func (d *disturbed) Scale(ctx context.Context, replicas int) ([]string, error) {
 	return nil, nil
 }
 
-// Kill deletes the n oldest ready pods without a grace period.
+// Kill deletes the n oldest ready pods of the Deployment without a grace period.
 func (d *disturbed) Kill(ctx context.Context, n int) ([]string, error) {
-	if _, err := d.disturb(ctx); err != nil {
+	owner, err := d.disturb(ctx)
+	if err != nil {
 		return nil, err
 	}
-	oldest, err := d.readyPods(ctx)
+	oldest, err := d.readyPods(ctx, owner)
 	if err != nil {
 		return nil, err
 	}
 	if len(oldest) < n {
-		return nil, fmt.Errorf("%d pods of %s are ready, %d are needed", len(oldest), d.Name, n)
+		return nil, fmt.Errorf("%d pods of the Deployment %s/%s are ready, %d are needed", len(oldest), owner.Namespace, owner.Name, n)
 	}
 	now := int64(0)
 	var errs []error
@@ -145,7 +146,7 @@ func (d *disturbed) Rollout(ctx context.Context, next *cluster.Program) ([]strin
 	if err != nil {
 		return nil, err
 	}
-	old, err := d.readyPods(ctx)
+	old, err := d.readyPods(ctx, owner)
 	if err != nil {
 		return nil, err
 	}
@@ -163,18 +164,30 @@ func (d *disturbed) disturb(ctx context.Context) (*appsv1.Deployment, error) {
 	return owner, err
 }
 
-// readyPods are the names of the ready pods, the oldest first.
-func (d *disturbed) readyPods(ctx context.Context) (names []string, err error) {
-	found, err := d.run.api.client.CoreV1().Pods(d.origin.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.SelectorFromSet(d.origin.Spec.Selector).String()})
+// readyPods are the names of the ready pods of a Deployment that the Service selects, the oldest first.
+func (d *disturbed) readyPods(ctx context.Context, owner *appsv1.Deployment) (names []string, err error) {
+	selector, err := metav1.LabelSelectorAsSelector(owner.Spec.Selector)
 	if err != nil {
-		return nil, explain(err, d.origin.Namespace)
+		return nil, fmt.Errorf("the selector of the Deployment %s/%s: %w", owner.Namespace, owner.Name, err)
 	}
-	pods := slices.DeleteFunc(found.Items, func(pod corev1.Pod) bool { return !ready(&pod) })
+	found, err := d.run.api.client.CoreV1().Pods(owner.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.SelectorFromSet(d.origin.Spec.Selector).String()})
+	if err != nil {
+		return nil, explain(err, owner.Namespace)
+	}
+	pods := slices.DeleteFunc(found.Items, func(pod corev1.Pod) bool {
+		return !ready(&pod) || !selector.Matches(labels.Set(pod.Labels)) || !owns(owner, &pod)
+	})
 	slices.SortStableFunc(pods, func(x, y corev1.Pod) int { return x.CreationTimestamp.Compare(y.CreationTimestamp.Time) })
 	for _, pod := range pods {
 		names = append(names, pod.Name)
 	}
 	return names, nil
+}
+
+// owns says whether a Deployment made a pod. Labels do not tell: pods of other owners may have the same.
+func owns(d *appsv1.Deployment, pod *corev1.Pod) bool {
+	by := metav1.GetControllerOf(pod)
+	return by != nil && by.Kind == "ReplicaSet" && by.Name == d.Name+"-"+pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
 }
 
 // Remove restores what events have changed, and removes the copies.

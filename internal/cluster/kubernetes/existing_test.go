@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -104,5 +105,35 @@ func TestEventsThatScaleRefuseAnAutoscaler(t *testing.T) {
 				t.Errorf("%q, error %v; want %q", said, err, c.want)
 			}
 		})
+	}
+}
+
+// Pods of other owners, which match the Service too, are older than those of the Deployment.
+func TestKillDeletesPodsOfTheDeploymentOnly(t *testing.T) {
+	pods := map[string]string{"app": "orders"}
+	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name, Namespace: "shop"} }
+	owner := &appsv1.Deployment{ObjectMeta: meta("orders"), Spec: appsv1.DeploymentSpec{
+		Selector: &metav1.LabelSelector{MatchLabels: pods}, Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: pods}}}}
+	age := 0
+	pod := func(name, kind, by, hash string) *corev1.Pod {
+		age++
+		made := &corev1.Pod{ObjectMeta: meta(name), Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}}
+		made.CreationTimestamp = metav1.Unix(int64(age), 0)
+		made.Labels = map[string]string{"app": "orders", appsv1.DefaultDeploymentUniqueLabelKey: hash}
+		if kind != "" {
+			made.OwnerReferences = []metav1.OwnerReference{{Kind: kind, Name: by, Controller: new(true)}}
+		}
+		return made
+	}
+	origin := &corev1.Service{ObjectMeta: meta("orders"), Spec: corev1.ServiceSpec{Selector: pods}}
+	api := fakeObjects(t, nil, owner, pod("bare", "", "", ""), pod("job", "Job", "orders-7f", "7f"), pod("set-0", "StatefulSet", "orders", ""),
+		pod("canary", "ReplicaSet", "orders-canary-7f", "7f"), pod("first", "ReplicaSet", "orders-7f", "7f"), pod("second", "ReplicaSet", "orders-8a", "8a"))
+	d := &disturbed{existing: &existing{run: &run{api: api}, origin: origin}}
+	killed, err := d.Kill(t.Context(), 2)
+	if err != nil || !slices.Equal(killed, []string{"first", "second"}) {
+		t.Errorf("killed %q, error %v; want the pods first and second", killed, err)
+	}
+	if _, err := d.Kill(t.Context(), 3); err == nil || err.Error() != "2 pods of the Deployment shop/orders are ready, 3 are needed" {
+		t.Errorf("error %v, want that 2 pods are ready", err)
 	}
 }
