@@ -127,10 +127,11 @@ func (d *existing) start(ctx, following context.Context) error {
 		return err
 	}
 	d.tasks.Go(func() { d.follow(following) })
-	if err := d.awaitReady(ctx); err != nil {
+	now, err := d.awaitReady(ctx)
+	if err != nil {
 		return err
 	}
-	d.describe()
+	d.describe(now)
 	return nil
 }
 
@@ -253,29 +254,29 @@ func (d *existing) copyOf(original *discoveryv1.EndpointSlice) *discoveryv1.Endp
 	}
 }
 
-// awaitReady returns when an endpoint is ready.
-func (d *existing) awaitReady(ctx context.Context) error {
+// awaitReady returns the endpoints when one of them is ready.
+func (d *existing) awaitReady(ctx context.Context) (cluster.Snapshot, error) {
 	for {
 		now, changed := d.endpoints.Current()
 		if len(now.Ready()) > 0 {
-			return nil
+			return now, nil
 		}
 		d.run.progress(fmt.Sprintf("%s: none of its %d endpoints is ready", d.Name, len(now.Endpoints)))
 		select {
 		case <-changed:
 		case <-ctx.Done():
 			if errors.Is(ctx.Err(), context.Canceled) {
-				return ctx.Err()
+				return now, ctx.Err()
 			}
-			return fmt.Errorf("server.service: none of the %d endpoints of %s is ready: see `kubectl describe service %s -n %s` and its pods",
+			return now, fmt.Errorf("server.service: none of the %d endpoints of %s is ready: see `kubectl describe service %s -n %s` and its pods",
 				len(now.Endpoints), d.Name, d.origin.Name, d.origin.Namespace)
 		}
 	}
 }
 
-// describe sets how callers reach the service: by its own virtual IP, or by the copies of its endpoints.
-func (d *existing) describe() {
-	now, _ := d.endpoints.Current()
+// describe sets how callers reach the service: by its own virtual IP, or by the copies of its endpoints, of which one
+// is ready now.
+func (d *existing) describe(now cluster.Snapshot) {
 	d.service = cluster.Service{
 		Name: d.copy, Namespace: d.run.namespace, Port: int(now.Ready()[0].Addr.Port()), Ready: len(now.Ready()),
 		Host: fmt.Sprintf("%s.%s.svc", d.copy, d.run.namespace),

@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -73,6 +74,26 @@ func TestAChangeThatCouldNotBeCopiedIsCopiedAgain(t *testing.T) {
 		cancel()
 		d.tasks.Wait()
 	})
+}
+
+// The only pod becomes unready between the wait for it and the description.
+func TestAServiceIsDescribedAsItWasWhenItWasReady(t *testing.T) {
+	d := &existing{
+		run: &run{objectScope: objectScope{namespace: "rpclab-r1"}}, copy: "orders-0", endpoints: cluster.NewEndpoints(),
+		origin: &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "orders", Namespace: "shop"}},
+	}
+	pod := cluster.Endpoint{ID: "orders-x", Addr: netip.MustParseAddrPort("10.0.0.1:50051"), Serving: true}
+	d.endpoints.Set(pod)
+	now, err := d.awaitReady(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod.Serving = false
+	d.endpoints.Set(pod)
+	d.describe(now)
+	if got := d.Service(); got.Port != 50051 || got.Ready != 1 {
+		t.Errorf("port %d, %d ready; want port 50051, 1 ready", got.Port, got.Ready)
+	}
 }
 
 func TestEventsThatScaleRefuseAnAutoscaler(t *testing.T) {
