@@ -54,8 +54,8 @@ func Snapshot(service string, usable endpointslice.Set, s settings.Settings) (*c
 	return &snapshot, nil
 }
 
-// assignment is the EDS resource: the first priority for the callers' zone, the next for all
-// others. Priorities must have no gaps, or clients reject them.
+// assignment is the EDS resource: the first priority for the callers' zone, if it has a backend, the
+// next for all others, also without a zone. Priorities must have no gaps, or clients reject them.
 func assignment(service string, usable endpointslice.Set) *endpoint.ClusterLoadAssignment {
 	assigned := &endpoint.ClusterLoadAssignment{ClusterName: service}
 	zones := map[string]*endpoint.LocalityLbEndpoints{}
@@ -65,7 +65,7 @@ func assignment(service string, usable endpointslice.Set) *endpoint.ClusterLoadA
 			priority = 1
 		}
 		for _, e := range usable {
-			if (e.Zone == CallerZone || e.Zone == "") != own {
+			if (e.Zone == CallerZone) != own {
 				continue
 			}
 			zone, ok := zones[e.Zone]

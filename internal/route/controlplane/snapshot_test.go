@@ -59,6 +59,8 @@ func TestZonesHavePrioritiesWithoutGaps(t *testing.T) {
 		"0 zone-0:2, 1 zone-1:1":        {"zone-0", "zone-1", "zone-0"},
 		"0 zone-0:1, 1 zone-2:1, 1 b:1": {"zone-2", "zone-0", "b"},
 		"0 zone-1:1, 0 zone-2:1":        {"zone-1", "zone-2"}, // the callers' zone has no backend
+		"0 :1, 0 eu-1a:1":               {"", "eu-1a"},        // one node has no label of its zone
+		"0 zone-0:1, 1 :1":              {"", "zone-0"},
 		"":                              nil,
 	} {
 		if got := priorities(t, set(zones...)); got != want {
