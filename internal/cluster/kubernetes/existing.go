@@ -232,8 +232,12 @@ func (d *existing) sync(ctx context.Context) error {
 	return nil
 }
 
-// copyOf is the copy of an EndpointSlice with the one port that is measured; nil: it does not have the port.
+// copyOf is the copy of an EndpointSlice with the one port that is measured; nil: it does not have the port, or it is of
+// the second family of a Service that has two, so its pods are in another slice.
 func (d *existing) copyOf(original *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
+	if families := d.origin.Spec.IPFamilies; len(families) > 0 && string(original.AddressType) != string(families[0]) {
+		return nil
+	}
 	i := slices.IndexFunc(original.Ports, func(p discoveryv1.EndpointPort) bool {
 		name := ""
 		if p.Name != nil {

@@ -96,6 +96,27 @@ func TestAServiceIsDescribedAsItWasWhenItWasReady(t *testing.T) {
 	}
 }
 
+// A dual-stack Service has one slice for each family, and each pod is in both.
+func TestEndpointsOfADualStackServiceAreOfItsFirstFamily(t *testing.T) {
+	v4, v6 := corev1.IPv4Protocol, corev1.IPv6Protocol
+	for _, c := range []struct {
+		families []corev1.IPFamily
+		slice    discoveryv1.AddressType
+		copied   bool
+	}{
+		{nil, discoveryv1.AddressTypeIPv4, true},
+		{[]corev1.IPFamily{v4, v6}, discoveryv1.AddressTypeIPv4, true},
+		{[]corev1.IPFamily{v4, v6}, discoveryv1.AddressTypeIPv6, false},
+		{[]corev1.IPFamily{v6}, discoveryv1.AddressTypeIPv6, true},
+	} {
+		d := &existing{run: &run{}, origin: &corev1.Service{Spec: corev1.ServiceSpec{IPFamilies: c.families}}}
+		original := &discoveryv1.EndpointSlice{AddressType: c.slice, Ports: []discoveryv1.EndpointPort{{Port: new(int32(50051))}}}
+		if copied := d.copyOf(original); (copied != nil) != c.copied {
+			t.Errorf("families %v: a slice of %s is copied: %v, want %v", c.families, c.slice, copied != nil, c.copied)
+		}
+	}
+}
+
 func TestEventsThatScaleRefuseAnAutoscaler(t *testing.T) {
 	in := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name, Namespace: "shop"} }
 	pods := map[string]string{"app": "orders"}
