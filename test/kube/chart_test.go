@@ -194,6 +194,17 @@ func TestChartGivesRunsTheirPermissionsOnly(t *testing.T) {
 	helm(t, "uninstall", "--namespace", namespace, "--wait", "rights")
 }
 
+// YAML reads names of digits as numbers, which labels and subjects may not be.
+func TestChartQuotesNamesOfDigits(t *testing.T) {
+	t.Parallel()
+	text := helm(t, "template", "--namespace", "123", "--set", "image=rpclab:1", "--set", "experiment.on=kubernetes", "456", chart)
+	for _, unquoted := range []string{"instance: 456", "namespace: 123"} {
+		if strings.Contains(text, unquoted) {
+			t.Errorf("the chart renders %q without quotes", unquoted)
+		}
+	}
+}
+
 // permissions are single permissions, such as patch deployments.apps/scale.
 func permissions(rules []rbacv1.PolicyRule) map[string]bool {
 	all := map[string]bool{}

@@ -4,14 +4,14 @@
 
 {{- define "rpclab.labels" -}}
 app.kubernetes.io/name: rpclab
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end }}
 
 {{- define "rpclab.pageLabels" -}}
 app.kubernetes.io/name: rpclab
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/component: page
 {{- end }}
 
