@@ -205,6 +205,21 @@ func TestChartQuotesNamesOfDigits(t *testing.T) {
 	}
 }
 
+func TestChartRestartsThePageForANewToken(t *testing.T) {
+	t.Parallel()
+	checksum := func(value string) string {
+		text := helm(t, "template", "--set", "image=rpclab:1", "--set", value, "lab", chart)
+		return regexp.MustCompile(`checksum/token: .*`).FindString(text)
+	}
+	first, same, other := checksum("page.token=0123456789abcdef"), checksum("page.token=0123456789abcdef"), checksum("page.token=fedcba9876543210")
+	if first == "" || first != same || first == other {
+		t.Errorf("the pods of the page have %q and %q with a token, and %q with another", first, same, other)
+	}
+	if got := checksum("page.existingSecret=mine"); got != "" {
+		t.Errorf("with a Secret that the chart does not know the pods have %q", got)
+	}
+}
+
 // permissions are single permissions, such as patch deployments.apps/scale.
 func permissions(rules []rbacv1.PolicyRule) map[string]bool {
 	all := map[string]bool{}
