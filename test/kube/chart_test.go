@@ -220,6 +220,16 @@ func TestChartRestartsThePageForANewToken(t *testing.T) {
 	}
 }
 
+func TestChartRefusesPullSecretsThatRunsWouldNotHave(t *testing.T) {
+	t.Parallel()
+	for on, refused := range map[string]bool{"local": false, "kubernetes": true} {
+		said, err := exec.Command(helmPath(t), "template", "--set", "image=rpclab:1", "--set", "imagePullSecrets={registry}", "--set", "experiment.on="+on, "lab", chart).CombinedOutput()
+		if (err != nil) != refused || refused && !strings.Contains(string(said), "imagePullSecrets do not reach the pods of runs") {
+			t.Errorf("on %s: error %v, want one: %v\n%s", on, err, refused, said)
+		}
+	}
+}
+
 // permissions are single permissions, such as patch deployments.apps/scale.
 func permissions(rules []rbacv1.PolicyRule) map[string]bool {
 	all := map[string]bool{}
