@@ -67,6 +67,9 @@ func (d Disruption) prepare(ctx context.Context, a *API) (string, error) {
 		if err := a.checkAutoscalers(ctx, owner); err != nil {
 			return "", fmt.Errorf("--allow-disruption: %w", err)
 		}
+		if err := a.checkScaled(ctx, owner, ""); err != nil {
+			return "", fmt.Errorf("--allow-disruption: %w", err)
+		}
 	}
 	return fmt.Sprintf("--allow-disruption: this run changes the Deployment %s/%s and its pods, which serve %s: %s. Afterwards it sets its replicas to %d again.",
 		owner.Namespace, owner.Name, d.Service, d.Events, replicasOf(owner)), nil

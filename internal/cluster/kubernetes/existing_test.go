@@ -179,3 +179,38 @@ func TestKillDeletesPodsOfTheDeploymentOnly(t *testing.T) {
 		t.Errorf("error %v, want that 2 pods are ready", err)
 	}
 }
+
+// The number of replicas is then that of the other run, to which this one would return.
+func TestEventsThatScaleRefuseADeploymentThatAnotherRunScaled(t *testing.T) {
+	pods := map[string]string{"app": "orders"}
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "orders", Namespace: "shop"}, Spec: corev1.ServiceSpec{Selector: pods}}
+	owner := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "orders", Namespace: "shop"}}
+	owner.Spec.Template.Labels = pods
+	now := metav1.Now()
+	for name, c := range map[string]struct {
+		scaled   string
+		deleting *metav1.Time
+		refused  bool
+	}{
+		"this Deployment": {`{"shop/orders":3}`, nil, true},
+		"another":         {`{"shop/payments":3}`, nil, false},
+		"none":            {"", nil, false},
+		"and restored":    {`{"shop/orders":3}`, &now, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			other := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+				Name: "rpclab-r2", Labels: runLabels("r2"), Annotations: map[string]string{noteScaled: c.scaled}, DeletionTimestamp: c.deleting,
+			}}
+			api := fakeObjects(t, func(authorization.ResourceAttributes) bool { return true }, service, owner, other)
+			_, prepared := Disruption{Service: "shop/orders", Actions: []string{"scale"}}.prepare(t.Context(), api)
+			for when, err := range map[string]error{"before the run": prepared, "before an event": api.checkScaled(t.Context(), owner, "rpclab-r1")} {
+				if (err != nil) != c.refused || c.refused && !strings.Contains(err.Error(), "the run in the namespace rpclab-r2 has scaled the Deployment shop/orders") {
+					t.Errorf("%s: error %v, want one: %v", when, err, c.refused)
+				}
+			}
+			if err := api.checkScaled(t.Context(), owner, "rpclab-r2"); err != nil {
+				t.Errorf("the run that scaled it: %v", err)
+			}
+		})
+	}
+}

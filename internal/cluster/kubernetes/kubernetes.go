@@ -49,19 +49,19 @@ func New(ctx context.Context, api *API, options Options) (*Cluster, error) {
 	if err := api.preflight(ctx); err != nil {
 		return nil, err
 	}
-	for _, d := range options.Disruptions {
-		text, err := d.prepare(ctx, api)
-		if err != nil {
-			return nil, err
-		}
-		options.Note(text)
-	}
 	options.Progress("looking for runs that were killed")
 	if _, err := api.beginClean(ctx, OwnerDead); err != nil { // of another run: this one can start
 		options.Progress(fmt.Sprintf("objects of an earlier run remain: %v", err))
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
+	}
+	for _, d := range options.Disruptions {
+		text, err := d.prepare(ctx, api)
+		if err != nil {
+			return nil, err
+		}
+		options.Note(text)
 	}
 	created := newRun(api, objectScope{prefix + options.ID, options.ID, options.Image}, options.Progress, options.Note)
 	if err := created.create(ctx); err != nil {

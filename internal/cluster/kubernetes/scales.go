@@ -13,6 +13,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // scales are the numbers of replicas that Deployments of the user had before the run scaled them. They are written to
@@ -25,7 +26,7 @@ type scales struct {
 	before map[string]int32 // by NAMESPACE/NAME
 }
 
-// remember stores the number of replicas of a Deployment, unless it is stored already.
+// remember stores the number of replicas of a Deployment, unless it is stored already. Another run may not have scaled it.
 func (s *scales) remember(ctx context.Context, d *appsv1.Deployment) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -33,12 +34,36 @@ func (s *scales) remember(ctx context.Context, d *appsv1.Deployment) error {
 	if _, known := s.before[title]; known {
 		return nil
 	}
+	if err := s.api.checkScaled(ctx, d, s.namespace); err != nil {
+		return err
+	}
 	all := map[string]int32{title: replicasOf(d)}
 	maps.Copy(all, s.before)
 	if err := s.write(ctx, all); err != nil {
 		return err
 	}
 	s.before = all
+	return nil
+}
+
+// checkScaled returns an error if a run in a namespace other than own has scaled a Deployment: its number of replicas is
+// then not the user's. A namespace is deleted after what its run scaled is restored.
+func (a *API) checkScaled(ctx context.Context, d *appsv1.Deployment, own string) error {
+	runs, err := a.client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: selectRuns})
+	if err != nil {
+		return explain(err, "")
+	}
+	title := d.Namespace + "/" + d.Name
+	for _, ns := range runs.Items {
+		before := map[string]int32{}
+		if ns.Name == own || ns.DeletionTimestamp != nil || json.Unmarshal([]byte(ns.Annotations[noteScaled]), &before) != nil {
+			continue
+		}
+		if replicas, scaled := before[title]; scaled {
+			return fmt.Errorf("the run in the namespace %s has scaled the Deployment %s, which had %d replicas: wait for its end, or restore it with `rpclab clean` if it was killed",
+				ns.Name, title, replicas)
+		}
+	}
 	return nil
 }
 
