@@ -177,11 +177,16 @@ func (o outputs) writeDistributions(d result.Document) error {
 // renderReport writes the report of a run, or the summary of `rpclab load`.
 func (o outputs) renderReport(out io.Writer, d result.Document) error {
 	options := o.terminal(out)
-	if d.Experiment == generator.Experiment {
+	if isLoad(d) {
 		return summary.Terminal(out, d, options.Color)
 	}
 	options.Full = o.full
 	return report.Terminal(out, d, options)
+}
+
+// isLoad reports whether a run is one of `rpclab load`. An experiment may have the same name.
+func isLoad(d result.Document) bool {
+	return d.Experiment == generator.Experiment && len(d.Arms) == 1
 }
 
 // isDevice reports whether the path is neither a regular file nor a directory, such as a pipe.

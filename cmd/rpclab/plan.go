@@ -88,7 +88,7 @@ func (f planner) show(c *cobra.Command, plan lab.Plan) error {
 
 // shortRun returns the options of a --quick run with enough rounds to show its noise.
 func shortRun(file string, doc []byte, o experiment.Options) (experiment.Options, error) {
-	o = experiment.Options{Quick: true, Arms: o.Arms, Service: o.Service, Call: o.Call, Mix: o.Mix, Flow: o.Flow, Seed: o.Seed, On: o.On}
+	o.Quick, o.Rounds, o.UntilDecided, o.MaxRounds, o.For = true, 0, false, 0, 0
 	plan, err := experiment.Expand(file, doc, o, lab.Vocabulary())
 	if fewest := experiment.FewestRounds(plan.Design); plan.Rounds < fewest {
 		o.Rounds = fewest
@@ -101,7 +101,7 @@ const pilotLimit = 20 * time.Second
 
 // pilotPlan is the plan of a pilot of some arms: a --quick run with still shorter loads.
 func pilotPlan(file string, doc []byte, o experiment.Options, arms []string) (plan lab.Plan, err error) {
-	expanded, err := experiment.Expand(file, doc, experiment.Options{Quick: true, Pilot: true, Set: o.Set, Arms: arms, Service: o.Service, Call: o.Call, Mix: o.Mix, Flow: o.Flow, Seed: o.Seed}, lab.Vocabulary())
+	expanded, err := experiment.Expand(file, doc, experiment.Options{Quick: true, Pilot: true, Set: o.Set, Arms: arms, Service: o.Service, Call: o.Call, Mix: o.Mix, Flow: o.Flow, Seed: o.Seed, AllowDisruption: o.AllowDisruption}, lab.Vocabulary())
 	if err != nil {
 		return plan, usageError{err}
 	}

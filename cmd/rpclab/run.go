@@ -204,7 +204,7 @@ func (f runFlags) runAndReport(c *cobra.Command, plan lab.Plan, commandLine stri
 	if err := errors.Join(reportFailures(c.ErrOrStderr(), checks, len(document.Arms)), f.gates.report(c.ErrOrStderr(), document)); err != nil {
 		return err
 	}
-	if document.Experiment == generator.Experiment {
+	if isLoad(document) {
 		if err := reportNoRate(c.ErrOrStderr(), document.Arms[0]); err != nil {
 			return err
 		}

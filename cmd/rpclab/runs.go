@@ -57,7 +57,7 @@ file that --json wrote (NAME.json).`,
 			if err := o.write(c, d, nil); err != nil {
 				return err
 			}
-			if d.Experiment != generator.Experiment && !o.full && o.benchstat != "-" && o.k6 != "-" {
+			if !isLoad(d) && !o.full && o.benchstat != "-" && o.k6 != "-" {
 				printReportHint(c, o, d.Experiment, args[0])
 			}
 			return nil

@@ -31,7 +31,12 @@ var quantities = []quantity{
 	{"client CPU µs", func(a result.Arm) float64 { return a.Resources.Client.CPU }},
 	{"gateway CPU µs", func(a result.Arm) float64 { return a.Resources.Gateway.CPU }},
 	{"proxy CPU µs", func(a result.Arm) float64 { return a.Resources.Proxy.CPU }},
-	{"server CPU µs", func(a result.Arm) float64 { return a.Resources.Server.CPU }},
+	{"server CPU µs", func(a result.Arm) float64 {
+		if a.Resources.Server == (result.Usage{}) { // not known
+			return math.NaN()
+		}
+		return a.Resources.Server.CPU
+	}},
 	{"GC µs", jvm(func(j result.JVM) float64 { return j.Collecting })},
 	{"JIT µs", jvm(func(j result.JVM) float64 { return j.Compiling })},
 	{"connections", kernel(func(k result.Kernel) float64 { return k.Connections })},

@@ -116,13 +116,19 @@ func span(d time.Duration) string {
 
 // about is a time in two digits: 40 s, 2.5 min, 3 h.
 func about(d time.Duration) string {
-	switch {
-	case d < 100*time.Second:
-		return fmt.Sprintf("%.2g s", math.Ceil(d.Seconds()))
-	case d < 100*time.Minute:
-		return fmt.Sprintf("%.2g min", d.Minutes())
+	digits := func(x float64) string {
+		if x >= 10 {
+			return fmt.Sprintf("%.0f", x)
+		}
+		return fmt.Sprintf("%.2g", x)
 	}
-	return fmt.Sprintf("%.2g h", d.Hours())
+	switch {
+	case d <= 99*time.Second:
+		return digits(math.Ceil(d.Seconds())) + " s"
+	case d < 99*time.Minute+30*time.Second:
+		return digits(d.Minutes()) + " min"
+	}
+	return digits(d.Hours()) + " h"
 }
 
 func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }

@@ -58,6 +58,7 @@ func TestTimesAreSaidInTwoDigits(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0: "0 s", 400 * time.Millisecond: "1 s", 40 * time.Second: "40 s", 98 * time.Second: "98 s", 100 * time.Second: "1.7 min",
 		2 * time.Minute: "2 min", 25 * time.Minute: "25 min", 100 * time.Minute: "1.7 h", 30 * time.Hour: "30 h",
+		99500 * time.Millisecond: "1.7 min", 99*time.Minute + 45*time.Second: "1.7 h", 120 * time.Hour: "120 h",
 	} {
 		if got := about(d); got != want {
 			t.Errorf("%v is %q, want %q", d, got, want)

@@ -40,19 +40,19 @@ func verdicts(p *page, d result.Document) {
 	}
 	doubtNotes(p, d)
 	controls(p, d)
-	for _, v := range d.Verdicts {
-		if brackets(v) != "" && !v.Secondary {
-			note := intervalNote(v.Level, d)
-			if _, isLatency := percentile(v.Metric); isLatency {
-				note += ofLatency
-			}
-			if d.Margin > 0 {
-				note += fmt.Sprintf(" As fast means: to within %.3g %%.", 100*d.Margin)
-			}
-			p.note(note)
-			break
-		}
+	shown := slices.DeleteFunc(slices.Clone(d.Verdicts), func(v result.Verdict) bool { return brackets(v) == "" || v.Secondary })
+	if len(shown) == 0 {
+		return
 	}
+	v := shown[max(0, slices.IndexFunc(shown, func(v result.Verdict) bool { return v.Kind.AnswersQuestion() }))] // a control may have another level
+	note := intervalNote(v.Level, d)
+	if _, isLatency := percentile(v.Metric); isLatency {
+		note += ofLatency
+	}
+	if d.Margin > 0 {
+		note += fmt.Sprintf(" As fast means: to within %.3g %%.", 100*d.Margin)
+	}
+	p.note(note)
 }
 
 // intervalNote says how far the intervals can be relied on. level is that of one interval; 0: not known.
