@@ -69,11 +69,11 @@ func backendPods(scope objectScope, name string, spec cluster.Spec) (template co
 
 // ownServer is a pod with rpclab's own server.
 func ownServer(scope objectScope, spec cluster.Spec) corev1.PodSpec {
-	server := spec.Command
+	server, address := spec.Command, fmt.Sprint("$(POD_IP):", servicePort) // not every language knows brackets around IPv4
 	if server == nil {
-		server = []string{"rpclab", "server"}
+		server, address = []string{"rpclab", "server"}, podAddress(servicePort)
 	}
-	program := slices.Concat(server, []string{"--supervised", "--listen", fmt.Sprint("$(POD_IP):", servicePort), "--id", "$(POD_NAME)"},
+	program := slices.Concat(server, []string{"--supervised", "--listen", address, "--id", "$(POD_NAME)"},
 		spec.Args, []string{"--drain", spec.Drain.String()})
 	main := container(mainContainer, scope.image, agentArgs(mainPort, program...))
 	main.Resources = resources(spec.CPUs, spec.Memory)

@@ -1,8 +1,6 @@
 package kubernetes
 
 import (
-	"fmt"
-
 	corev1 "k8s.io/api/core/v1"
 
 	"rpclab/internal/cluster"
@@ -14,8 +12,8 @@ func addFaultProxy(pod *corev1.PodSpec, image string, spec cluster.Spec) {
 	if !hasFaultProxy(spec) {
 		return
 	}
-	at := func(port int) string { return fmt.Sprint("$(POD_IP):", port) }
-	program := []string{"rpclab", "fault-proxy", "--listen", at(proxyPort(spec)), "--backend", at(portOf(spec)), "--ready", at(readyPort(spec))}
+	program := []string{"rpclab", "fault-proxy", "--listen", podAddress(proxyPort(spec)), "--backend", podAddress(portOf(spec)),
+		"--ready", podAddress(readyPort(spec))}
 	if spec.ProxyTLS != nil {
 		program = append(program, "--tls")
 	}

@@ -40,6 +40,10 @@ func agentArgs(port int, program ...string) []string {
 	return append(append(args, "--"), program...)
 }
 
+// podAddress is a port of the pod's own address, for programs in Go. The kubelet inserts the address, IPv4 or IPv6, and Go
+// accepts brackets around both.
+func podAddress(port int) string { return fmt.Sprintf("[$(POD_IP)]:%d", port) }
+
 // container runs rpclab by the restricted Pod Security Standard.
 func container(name, image string, args []string) corev1.Container {
 	no, yes, fromField := false, true, func(path string) *corev1.EnvVarSource {
