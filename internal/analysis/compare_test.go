@@ -68,6 +68,20 @@ func TestEqualRunsAreEquivalent(t *testing.T) {
 	}
 }
 
+// A refused call is cheap, so the CPU time of a call does not represent the calls that were answered.
+func TestAGateOnCPUDoesNotHoldIfCallsAreRefused(t *testing.T) {
+	a, b := runOf(t, 10, 10.1, 9.9, 10), runOf(t, 10, 10.1, 9.9, 10)
+	for i := range b.Arms[0].Trials {
+		b.Arms[0].Trials[i].Resources.Client.CPU /= 2
+	}
+	b.Arms[0].Errors = map[string]uint64{"UNAVAILABLE": b.Arms[0].Calls / 2}
+	for _, g := range Compare(a, b, CompareOptions{Gates: gates(t, "client_cpu ratio < 1.05", "server_cpu ratio < 1.05")}).Gates {
+		if g.Outcome != "not established" || !strings.Contains(g.Reason, "of the calls of shared failed") {
+			t.Errorf("the gate is %+v, want it not established because calls failed", g)
+		}
+	}
+}
+
 func TestARegressionFailsOnlyItsGate(t *testing.T) {
 	c := Compare(runOf(t, 10, 10.1, 9.9, 10), runOf(t, 12, 12.1, 11.9, 12, 12), CompareOptions{Gates: gates(t, "p50 ratio < 1.05", "p50 ratio < 1.3", "p50 ratio < 1.2", "convergence ratio < 2")})
 	if r := ratioOf(t, c, "latency_p50"); r.Decision != "worse" || math.Abs(r.Ratio-1.2) > 0.01 || r.Trials != [2]int{4, 5} {

@@ -29,7 +29,8 @@ type metric struct {
 	// allDue is true if the metric covers all calls that were due. At a percentile of lost calls, its value is
 	// a lower bound.
 	allDue bool
-	// answers is true if the metric covers answered calls only. It means nothing if too many calls were lost.
+	// answers is true if the metric covers answered calls only, or the CPU time of a call: a refused call is cheap.
+	// It means nothing if too many calls were lost.
 	answers bool
 	// both is true if the metric is compared only if both arms have a value. An arm without a value has no such
 	// component.
@@ -60,13 +61,13 @@ var metrics = []metric{
 	{name: "latency_mean", of: latency(func(h result.Histogram) float64 { return h.Mean }), allDue: true, kind: pacedLoad},
 	{name: "rate", higher: true, of: func(t result.Trial) float64 { return t.Rate }, answers: true, kind: pacedLoad},
 	{name: "errors", of: func(t result.Trial) float64 { return t.Measures.Lost() }, zero: true},
-	{name: "client_cpu", of: func(t result.Trial) float64 { return t.Resources.Client.CPU }},
-	{name: "server_cpu", of: func(t result.Trial) float64 { return t.Resources.Server.CPU }},
+	{name: "client_cpu", of: func(t result.Trial) float64 { return t.Resources.Client.CPU }, answers: true},
+	{name: "server_cpu", of: func(t result.Trial) float64 { return t.Resources.Server.CPU }, answers: true},
 	{name: "client_memory", of: func(t result.Trial) float64 { return float64(t.Resources.Client.RSS) }},
 	{name: "server_memory", of: func(t result.Trial) float64 { return float64(t.Resources.Server.RSS) }},
-	{name: "proxy_cpu", of: func(t result.Trial) float64 { return t.Resources.Proxy.CPU }, both: true},
+	{name: "proxy_cpu", of: func(t result.Trial) float64 { return t.Resources.Proxy.CPU }, answers: true, both: true},
 	{name: "proxy_memory", of: func(t result.Trial) float64 { return float64(t.Resources.Proxy.RSS) }, both: true},
-	{name: "gateway_cpu", of: func(t result.Trial) float64 { return t.Resources.Gateway.CPU }, both: true},
+	{name: "gateway_cpu", of: func(t result.Trial) float64 { return t.Resources.Gateway.CPU }, answers: true, both: true},
 	{name: "gateway_memory", of: func(t result.Trial) float64 { return float64(t.Resources.Gateway.RSS) }, both: true},
 	{name: "balance", higher: true, of: evenness},
 	{name: "convergence", of: converged, step: result.Milliseconds(measure.TimelineInterval)},
