@@ -27,7 +27,8 @@ func CompareRuns(a, b []float64, o Options) Verdict {
 		v.CI = [2]float64{bounded(lo), bounded(hi)}
 	}
 	if v.Rounds < MinRounds {
-		v.Reason, v.Cause = fmt.Sprintf("%s in one of the runs; at least %d are needed in both", o.count(v.Rounds), MinRounds), Cause{Kind: CauseRounds, Have: float64(v.Rounds), Needed: MinRounds}
+		v.Reason = fmt.Sprintf("%s in one of the runs; at least %d are needed in both", o.count(v.Rounds), MinRounds)
+		v.Cause = Cause{Kind: CauseRounds, Have: float64(v.Rounds), Needed: MinRounds, Groups: o.Consecutive}
 		return v
 	}
 	v.Decision = decide(v, o)

@@ -242,6 +242,9 @@ func TestRunsWhoseValuesAreCyclesAllowForNeighbours(t *testing.T) {
 	if cycles.Ratio != rounds.Ratio || !(cycles.CI[0] < rounds.CI[0] && rounds.CI[1] < cycles.CI[1]) {
 		t.Errorf("the interval of cycles is %v and that of rounds %v, want it wider", cycles.CI, rounds.CI)
 	}
+	if few := CompareRuns(a[:3], b[:3], Options{Consecutive: true}); !few.Cause.Groups || few.Cause.Kind != CauseRounds {
+		t.Errorf("the cause of three groups of cycles is %+v, want too few groups", few.Cause)
+	}
 	if !cycles.Cause.Groups || !strings.Contains(cycles.Reason, "groups of cycles") {
 		t.Errorf("the reason is %q, %+v", cycles.Reason, cycles.Cause)
 	}
