@@ -32,13 +32,10 @@ func CompareRanks(pairs []Pair, o Options) Verdict {
 // CompareRunsByRank compares the trials of run b with those of an earlier run a as [CompareRanks] does; the ratio
 // is b over a.
 func CompareRunsByRank(a, b []float64, o Options) Verdict {
-	for _, run := range []struct {
-		name   string
-		values []float64
-	}{{"A", a}, {"B", b}} {
-		for i, x := range run.values {
+	for r, values := range [][]float64{a, b} {
+		for i, x := range values {
 			if !(x > 0) {
-				reason := fmt.Sprintf("trial %d of %d of %s cannot be used: its value is %g, and must be positive", i+1, len(run.values), run.name, x)
+				reason := fmt.Sprintf("trial %d of %d of %c cannot be used: its value is %g, and must be positive", i+1, len(values), "AB"[r], x)
 				return Verdict{Rounds: min(len(a), len(b)), Level: 1 - o.withDefaults().alpha(), Decision: Undecided, Reason: reason, Cause: Cause{Kind: CauseValue}}
 			}
 		}

@@ -3,6 +3,7 @@ package verdict
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"rpclab/internal/testkit"
@@ -40,6 +41,14 @@ func TestRanksDecideShares(t *testing.T) {
 		}
 		if v.Ratio > math.MaxFloat64 || v.CI[1] > math.MaxFloat64 || math.IsNaN(v.Ratio) {
 			t.Errorf("%s: ratio %g (%g), want finite numbers", name, v.Ratio, v.CI)
+		}
+	}
+}
+
+func TestTheReasonOfUnusableRunsIsOfTheFirstRun(t *testing.T) {
+	for range 20 {
+		if v := CompareRunsByRank([]float64{math.NaN()}, []float64{0}, Options{}); !strings.HasPrefix(v.Reason, "trial 1 of 1 of A cannot be used") {
+			t.Fatalf("the reason is %q, want that of run A", v.Reason)
 		}
 	}
 }
