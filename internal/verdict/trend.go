@@ -39,10 +39,15 @@ func inversions(n int) []float64 {
 	shares := []float64{1}
 	for i := 2; i <= n; i++ {
 		next := make([]float64, len(shares)+i-1)
-		for k, share := range shares {
-			for add := range i {
-				next[k+add] += share / float64(i)
+		sum := 0.0 // of the shares that value i moves to k inversions
+		for k := range next {
+			if k < len(shares) {
+				sum += shares[k]
 			}
+			if k >= i {
+				sum -= shares[k-i]
+			}
+			next[k] = sum / float64(i)
 		}
 		shares = next
 	}
