@@ -2,7 +2,7 @@ package analysis
 
 import (
 	"cmp"
-	"math"
+	"slices"
 
 	"rpclab/internal/result"
 	"rpclab/internal/verdict"
@@ -79,35 +79,23 @@ func fillAccount(a *result.Account, d result.Document, arms map[result.ArmKey]re
 }
 
 // triples are the values of a published arm, its controlled arm and the baseline in every round (or group of cycles)
-// that any of them has; NaN: none. With a fourth arm, the baseline of the controlled arm, they are as if the controlled
-// arm had its distance from that arm to the baseline.
+// that all arms have; NaN: a trial failed. A round that the run did not finish is left out. With a fourth arm, the
+// baseline of the controlled arm, they are as if the controlled arm had its distance from that arm to the baseline.
 func triples(arms []result.Arm, of func(result.Trial) float64) (all []verdict.Triple) {
-	place := map[turn]int{}
-	var others []float64      // of the fourth arm
-	inGroup := map[int]bool{} // of the published arm; the baseline is in all
+	var values []map[turn]float64
+	for _, arm := range arms {
+		values = append(values, byRound(arm, of))
+	}
 	for _, t := range arms[0].Trials {
-		inGroup[t.Group] = true
-	}
-	for i, arm := range arms {
-		for _, t := range arm.Trials {
-			if !inGroup[t.Group] && t.Group > 0 {
-				continue
-			}
-			at, known := place[turnOf(t)]
-			if !known {
-				at = len(all)
-				place[turnOf(t)] = at
-				all, others = append(all, verdict.Triple{Published: math.NaN(), Controlled: math.NaN(), Baseline: math.NaN()}), append(others, math.NaN())
-			}
-			if value := [4]*float64{&all[at].Published, &all[at].Controlled, &all[at].Baseline, &others[at]}[i]; t.Failed == "" {
-				*value = of(t)
-			}
+		at := turnOf(t)
+		if slices.ContainsFunc(values, func(of map[turn]float64) bool { _, has := of[at]; return !has }) {
+			continue
 		}
-	}
-	if len(arms) > 3 {
-		for i := range all {
-			all[i].Controlled += all[i].Baseline - others[i]
+		one := verdict.Triple{Published: values[0][at], Controlled: values[1][at], Baseline: values[2][at]}
+		if len(arms) > 3 {
+			one.Controlled += one.Baseline - values[3][at]
 		}
+		all = append(all, one)
 	}
 	return all
 }

@@ -56,6 +56,19 @@ func TestAnAccountHasTheBaselineOfEachArm(t *testing.T) {
 	}
 }
 
+// An interrupted run has a round that only some arms have.
+func TestAnAccountLeavesOutARoundThatTheRunDidNotFinish(t *testing.T) {
+	for last := range 3 {
+		d := threeArms(5)
+		for i := range last + 1 {
+			d.Arms[i].Trials = threeArms(6).Arms[i].Trials
+		}
+		if a := accounts(d); len(a) != 1 || a[0].Reason != "" || math.Abs(a[0].Remains-0.2) > 0.01 {
+			t.Errorf("with %d arms in the last round the accounts are %+v, want one over 5 rounds", last+1, a)
+		}
+	}
+}
+
 func TestAnAccountOfUnfitArmsHasAReason(t *testing.T) {
 	for want, spoil := range map[string]func(*result.Document){
 		"the load generator was the bottleneck": func(d *result.Document) { d.Arms[1].Limited = "late" },
