@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
+	"rpclab/internal/lab"
 	"rpclab/internal/report"
 	"rpclab/internal/result"
 	"rpclab/internal/result/condition"
@@ -24,16 +26,32 @@ func parseAssertions(texts []string) (all []condition.Condition, err error) {
 	return all, nil
 }
 
-// checkArms checks every assertion on every arm.
+// checkArms checks every assertion on every arm. None holds for an arm of which a round gave no measurement.
 func checkArms(assertions []condition.Condition, arms []result.Arm) (all []report.Check) {
 	for _, arm := range arms {
+		lacking := noMeasurement(arm.Trials)
 		for _, a := range assertions {
 			all = append(all, report.Check{
-				Assertion: a.String(), Arm: arm.Name, Cell: arm.Cell, Failures: a.Check(arm.Measures),
+				Assertion: a.String(), Arm: arm.Name, Cell: arm.Cell, Failures: append(a.Check(arm.Measures), lacking...),
 			})
 		}
 	}
 	return all
+}
+
+// noMeasurement says how many rounds gave no measurement; nil: none. It leaves out rounds that did not run because
+// their program is missing.
+func noMeasurement(trials []result.Trial) []string {
+	failed := 0
+	for _, t := range trials {
+		if t.Failed != "" && !strings.HasPrefix(t.Failed, lab.ErrNotRun.Error()+": ") {
+			failed++
+		}
+	}
+	if failed == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%d of %d rounds gave no measurement", failed, len(trials))}
 }
 
 // reportFailures prints the assertions that failed, with the arm where there are several, and

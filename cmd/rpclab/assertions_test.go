@@ -1,0 +1,26 @@
+package main
+
+import (
+	"slices"
+	"testing"
+
+	"rpclab/internal/lab"
+	"rpclab/internal/result"
+)
+
+func TestNoAssertionHoldsIfARoundGaveNoMeasurement(t *testing.T) {
+	assertions, err := parseAssertions([]string{"errors == 0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for failed, want := range map[string][]string{
+		"":                                      nil,
+		"a server died":                         {"1 of 2 rounds gave no measurement"},
+		lab.ErrNotRun.Error() + ": no compiler": nil,
+	} {
+		arm := result.Arm{Measures: result.Measures{Calls: 10}, Trials: []result.Trial{{Round: 1}, {Round: 2, Failed: failed}}}
+		if got := checkArms(assertions, []result.Arm{arm})[0].Failures; !slices.Equal(got, want) {
+			t.Errorf("with a round that failed with %q the failures are %q, want %q", failed, got, want)
+		}
+	}
+}
