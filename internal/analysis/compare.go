@@ -23,7 +23,7 @@ type CompareOptions struct {
 // the same name and cell, unless settings differ that change what an arm measures. The headline metrics of the
 // experiment share the 5 % error equally: each may show a regression of its own.
 func Compare(a, b result.Document, o CompareOptions) result.Comparison {
-	c := result.Comparison{Schema: result.ComparisonSchema, A: comparedRun(a), B: comparedRun(b)}
+	c := result.Comparison{Schema: result.ComparisonSchema, A: comparedRun(a), B: comparedRun(b), Margin: largerMargin(a, b)}
 	var pairs []armPair
 	pairs, c.Refused = pairsOf(a, b)
 	comparable := pairs[:0:0]
@@ -77,14 +77,22 @@ func comparedRun(d result.Document) result.ComparedRun {
 	return result.ComparedRun{ID: d.ID, Experiment: d.Experiment, Started: d.Started, Rounds: d.Rounds, Machine: d.Machine}
 }
 
-// ratioOptions are the options of a ratio; family is how many ratios share the 5 % error.
-func ratioOptions(m metric, family int) verdict.Options {
-	return verdict.Options{Family: family, Seed: experiment.Seed(1, "compare"), LowerIsBetter: !m.higher}
+// largerMargin returns the larger margin of two runs, as a share; 0: that is the default of 0.03.
+func largerMargin(a, b result.Document) float64 {
+	if larger := max(a.Margin, b.Margin); larger > 0.03 || min(a.Margin, b.Margin) > 0 {
+		return larger
+	}
+	return 0
+}
+
+// ratioOptions are the options of a ratio of two runs; family is how many ratios share the 5 % error.
+func ratioOptions(m metric, a, b result.Document, family int) verdict.Options {
+	return verdict.Options{Family: family, Margin: largerMargin(a, b), Seed: experiment.Seed(1, "compare"), LowerIsBetter: !m.higher}
 }
 
 // ratio compares the arm's metric in both runs. family is how many ratios share the 5 % error.
 func (p armPair) ratio(m metric, a, b result.Document, family int) result.Ratio {
-	o := ratioOptions(m, family)
+	o := ratioOptions(m, a, b, family)
 	var cycles int
 	p.a, p.b, cycles, o.Consecutive = runsInGroups(m, p.a, p.b)
 	before, after := p.values(m)
@@ -115,7 +123,7 @@ func (p armPair) ratio(m metric, a, b result.Document, family int) result.Ratio 
 
 // gated checks a gate on the arm; checks is how many there are in all.
 func (p armPair) gated(g Gate, a, b result.Document, checks int) result.GateResult {
-	o := ratioOptions(g.metric, checks)
+	o := ratioOptions(g.metric, a, b, checks)
 	p.a, p.b, _, o.Consecutive = runsInGroups(g.metric, p.a, p.b)
 	before, after := p.values(g.metric)
 	v, outcome, why := g.bound.OfRuns(before, after, o)

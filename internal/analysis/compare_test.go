@@ -82,6 +82,20 @@ func TestAGateOnCPUDoesNotHoldIfCallsAreRefused(t *testing.T) {
 	}
 }
 
+func TestRunsAreComparedWithTheLargerMargin(t *testing.T) {
+	for _, c := range []struct {
+		a, b, margin float64
+		decision     string
+	}{{0, 0, 0, "worse"}, {0.15, 0, 0.15, "equivalent"}, {0.05, 0.15, 0.15, "equivalent"}, {0.01, 0, 0, "worse"}} {
+		a, b := runOf(t, 10, 10, 10, 10.01), runOf(t, 11, 11, 11, 11.01)
+		a.Margin, b.Margin = c.a, c.b
+		compared := Compare(a, b, CompareOptions{})
+		if r := ratioOf(t, compared, "latency_p50"); compared.Margin != c.margin || r.Decision != c.decision {
+			t.Errorf("margins of %g and %g: %s within %g, want %s within %g", c.a, c.b, r.Decision, compared.Margin, c.decision, c.margin)
+		}
+	}
+}
+
 func TestARegressionFailsOnlyItsGate(t *testing.T) {
 	c := Compare(runOf(t, 10, 10.1, 9.9, 10), runOf(t, 12, 12.1, 11.9, 12, 12), CompareOptions{Gates: gates(t, "p50 ratio < 1.05", "p50 ratio < 1.3", "p50 ratio < 1.2", "convergence ratio < 2")})
 	if r := ratioOf(t, c, "latency_p50"); r.Decision != "worse" || math.Abs(r.Ratio-1.2) > 0.01 || r.Trials != [2]int{4, 5} {

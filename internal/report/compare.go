@@ -77,7 +77,7 @@ func ratios(p *page, c result.Comparison) {
 		p.item("undecided: " + why)
 	}
 	if intervals > 0 {
-		p.note(runIntervalNote(level, headline))
+		p.note(runIntervalNote(level, headline, cmp.Or(c.Margin, 0.03)))
 	}
 }
 
@@ -92,11 +92,11 @@ func valueOfRun(r result.Ratio, value float64, show func(float64) string) string
 	return show(value)
 }
 
-// runIntervalNote says how far the intervals can be relied on.
-func runIntervalNote(level float64, headline int) string {
+// runIntervalNote says how far the intervals can be relied on. margin is a share.
+func runIntervalNote(level float64, headline int, margin float64) string {
 	return fmt.Sprintf("B/A: of latencies, over 1 means that B took longer. interval: %s confidence, with the runs as independent samples, "+
-		"wide enough that all %d verdicts above are correct with %s confidence. p: Mann-Whitney test of the row alone. as fast: within 3 %%.",
-		confidence(level), headline, confidence(1-(1-level)*float64(headline)))
+		"wide enough that all %d verdicts above are correct with %s confidence. p: Mann-Whitney test of the row alone. as fast: within %.3g %%.",
+		confidence(level), headline, confidence(1-(1-level)*float64(headline)), 100*margin)
 }
 
 func ratiosByCell(c result.Comparison) []result.InCell[result.Ratio] {

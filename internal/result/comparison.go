@@ -19,6 +19,8 @@ type Comparison struct {
 	Differences []Difference `json:"differences"`
 	// Warnings say what disturbed one of the runs: a busy machine, or one shared with another run.
 	Warnings []string `json:"warnings"`
+	// Margin is the largest difference, as a share, that counts as none; 0 means 0.03.
+	Margin float64 `json:"margin,omitempty"`
 	// Refused are the arms that are not compared.
 	Refused []Refusal    `json:"refused"`
 	Ratios  []Ratio      `json:"ratios"`
