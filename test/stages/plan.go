@@ -72,14 +72,14 @@ func plan(program string) ([]lane, error) {
 		{live: true, stages: []stage{
 			{name: "build rpclab", args: []string{"go", "build", "-o", program, "./cmd/rpclab"}},
 			test("e2e alone", "./test/e2e", whole, "-timeout", "10m", "-run", timed),
-			test("e2e", "./test/e2e", whole, "-timeout", "20m", "-parallel", "4", "-skip", timed),
+			test("e2e", "./test/e2e", whole, "-timeout", "40m", "-parallel", "4", "-skip", timed),
 			race,
 			// These make ten times as many calls or checks without the race detector.
 			test("plain", strings.Join(append(plain, "rpclab/internal/caller/calculator", "rpclab/internal/measure"), " "), nil, "-timeout", "10m"),
 		}},
 		{stages: []stage{
 			{name: "Kubernetes", needs: []string{"build Kubernetes", "proxies"}, after: []string{"e2e alone"},
-				args: []string{"go", "run", "./test/cluster", "with", "--name", "test", "--", "test/run.sh", "./test/kube/...", "-timeout", "30m", "-parallel", "4", "-skip", "Istio|Soak"}},
+				args: []string{"go", "run", "./test/cluster", "with", "--name", "test", "--", "test/run.sh", "./test/kube/...", "-timeout", "40m", "-parallel", "4", "-skip", "Istio|Soak"}},
 			test("cluster", "./test/cluster", []string{"build Kubernetes"}, "-timeout", "15m"),
 			test("dashboards", "./test/dashboards", []string{"proxies", "collector"}, "-timeout", "5m"),
 			test("browser", "./web/bundle ./test/browser", []string{"Debian packages"}, "-timeout", "10m"),
