@@ -1,10 +1,13 @@
 package local
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"rpclab/internal/cluster"
 	"rpclab/internal/measure"
@@ -15,19 +18,26 @@ func (d *deployment) ResetUsage() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.account = cluster.NewAccounting()
-	var all sync.WaitGroup
+	var all errgroup.Group
 	for _, r := range d.replicas {
 		all.Go(r.resetUsage)
 	}
-	all.Wait()
-	return nil
+	return all.Wait()
 }
 
-func (r *replica) resetUsage() {
+// exitTimeout is how long a process that has no usage may take to exit. Its descendants may keep its output open for a
+// second.
+const exitTimeout = 5 * time.Second
+
+func (r *replica) resetUsage() error {
 	if !r.sample() { // it has just exited, and is not in the account yet
-		<-r.process.Done()
-		r.baseline, r.counted = max(r.process.CPU(), r.cpu), false
-		return
+		select {
+		case <-r.process.Done():
+			r.baseline, r.counted = max(r.process.CPU(), r.cpu), false
+			return nil
+		case <-time.After(exitTimeout):
+			return fmt.Errorf("the CPU time and memory of %s, which runs, cannot be read", r.id)
+		}
 	}
 	r.baseline = r.cpu
 	r.began, r.counted = r.count()
@@ -35,6 +45,7 @@ func (r *replica) resetUsage() {
 	r.limits.group.ResetPeak()
 	group := r.limits.group.Usage()
 	r.throttled, r.oomKills = group.Throttled, group.OOMKills
+	return nil
 }
 
 // Usage includes backends that exited since ResetUsage.
