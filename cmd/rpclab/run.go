@@ -193,9 +193,9 @@ func (f runFlags) runAndReport(c *cobra.Command, plan lab.Plan, commandLine stri
 	}
 	written := f.outputs.write(c, document, checks)
 	if written == nil && !f.keeping.noStore && !f.progress.quiet {
-		printReportHint(c, f.outputs, document.Experiment, document.ID)
+		printReportHint(c, f.outputs, document, document.ID)
 	}
-	if errors.Is(err, context.Canceled) && document.Experiment == generator.Experiment && called {
+	if errors.Is(err, context.Canceled) && isLoad(document) && called {
 		err = fmt.Errorf("%w; the result covers the calls made so far", context.Canceled)
 	}
 	if err := errors.Join(err, written); err != nil {

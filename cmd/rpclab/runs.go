@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	generator "rpclab/internal/load"
 	"rpclab/internal/report"
 	"rpclab/internal/result"
 )
@@ -58,7 +57,7 @@ file that --json wrote (NAME.json).`,
 				return err
 			}
 			if !isLoad(d) && !o.full && o.benchstat != "-" && o.k6 != "-" {
-				printReportHint(c, o, d.Experiment, args[0])
+				printReportHint(c, o, d, args[0])
 			}
 			return nil
 		})),
@@ -81,11 +80,11 @@ func exactly(n int, what string) cobra.PositionalArgs {
 	}
 }
 
-// printReportHint prints the command that shows the full report.
-func printReportHint(c *cobra.Command, o outputs, experiment, run string) {
+// printReportHint prints the command that shows the full report of a run, which the user names so.
+func printReportHint(c *cobra.Command, o outputs, d result.Document, run string) {
 	switch {
 	case o.json == "-":
-	case experiment == generator.Experiment: // its report has all numbers
+	case isLoad(d): // its report has all numbers
 		fmt.Fprintf(c.OutOrStdout(), "\nShow this report again: `rpclab report %s`\n", run)
 	case o.full:
 		fmt.Fprintf(c.OutOrStdout(), "\nShow this report again: `rpclab report %s --full`\n", run)

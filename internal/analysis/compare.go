@@ -77,9 +77,9 @@ func comparedRun(d result.Document) result.ComparedRun {
 	return result.ComparedRun{ID: d.ID, Experiment: d.Experiment, Started: d.Started, Rounds: d.Rounds, Machine: d.Machine}
 }
 
-// largerMargin returns the larger margin of two runs, as a share; 0: that is the default of 0.03.
+// largerMargin returns the larger margin of two runs, as a share; 0: the default.
 func largerMargin(a, b result.Document) float64 {
-	if larger := max(a.Margin, b.Margin); larger > 0.03 || min(a.Margin, b.Margin) > 0 {
+	if larger := max(a.Margin, b.Margin); larger > verdict.DefaultMargin || min(a.Margin, b.Margin) > 0 {
 		return larger
 	}
 	return 0

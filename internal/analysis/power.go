@@ -62,7 +62,7 @@ func nextDifference(detected, margin float64) (float64, bool) {
 		return 0, false
 	}
 	if margin == 0 {
-		margin = 0.03
+		margin = verdict.DefaultMargin
 	}
 	for _, d := range namedDifferences {
 		if d <= 0.1 && d > margin && detected > 1+d {

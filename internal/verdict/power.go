@@ -14,7 +14,7 @@ type Precision struct {
 	Freedom float64 // degrees of freedom of Error
 	Rounds  float64 // from which Error and Freedom were estimated
 	Alpha   float64 // 1 - the level of the interval
-	Margin  float64 // as a share; 0 means 0.03
+	Margin  float64 // as a share; 0 means [DefaultMargin]
 }
 
 // Precision returns the precision of a comparison with these options. It is zero if it is not known. More than half
@@ -99,7 +99,7 @@ func (p Precision) estimate(z float64) float64 {
 func (p Precision) detects(log float64, errors []float64, bar float64) float64 {
 	margin := p.Margin
 	if !(margin > 0) {
-		margin = 0.03
+		margin = DefaultMargin
 	}
 	if !(p.Error > 0) { // no noise
 		if log > math.Log1p(margin) {

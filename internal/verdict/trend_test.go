@@ -27,8 +27,7 @@ func TestInversionsAreCountedOneByOne(t *testing.T) {
 	}
 }
 
-// A run of many cycles must not take seconds to judge: O(n^4) steps would for 300 values.
-func TestTheTrendOfManyValuesIsFast(t *testing.T) {
+func TestTheTrendOfManyValues(t *testing.T) {
 	if p := Trend(make([]float64, 300)); p != 1 {
 		t.Errorf("equal values have p = %g, want 1", p)
 	}

@@ -17,6 +17,9 @@ const (
 // Student's t would detect only extreme differences.
 const MinRounds = 4
 
+// DefaultMargin is the largest difference, as a share, that counts as none unless an experiment says otherwise.
+const DefaultMargin = 0.03
+
 // Pair holds the values of one metric of two arms in the same round. A trial without a value is NaN, so
 // that the pair is reported and not ignored.
 type Pair struct{ A, B float64 }
@@ -31,7 +34,7 @@ type Options struct {
 	// Share is the share of the error that this examination of the verdicts may use ([ErrorShare]),
 	// in (0, 1]; 1 by default.
 	Share float64
-	// Margin is the largest difference, as a share, that counts as none; 0.03 by default.
+	// Margin is the largest difference, as a share, that counts as none; [DefaultMargin] by default.
 	Margin float64
 	// Seed of the resampling, which needs it only for more than [exactRounds] pairs.
 	Seed uint64
@@ -66,7 +69,7 @@ func (o Options) withDefaults() Options {
 		o.Level = 0.95
 	}
 	if !(o.Margin > 0) {
-		o.Margin = 0.03
+		o.Margin = DefaultMargin
 	}
 	if !(o.Share > 0 && o.Share <= 1) {
 		o.Share = 1

@@ -235,7 +235,7 @@ func (c *core) placeOnOwnConnection(call *call) {
 	}
 	own := &callConnection{core: c, call: call}
 	if c.cfg.RoundRobin || c.cfg.Shuffle {
-		own.addressIndex = rand.IntN(len(c.addrs)) // as gRPC's round_robin does
+		own.addressIndex = rand.IntN(len(c.addrs)) // as these policies of gRPC do
 	}
 	call.ownConnection = own
 	own.connection = c.open(own, c.addrs[own.addressIndex%len(c.addrs)])

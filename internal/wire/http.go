@@ -72,7 +72,7 @@ func (h *HTTP) outcome(stream *h2.Stream) h2.Status {
 	case stream.Headers == nil:
 		return h2.OfHTTP(0)
 	case h.isCut(stream):
-		return cut(stream)
+		return h2.Status{Code: h2.Internal, Message: fmt.Sprintf("the response has %d bytes, and its content-length is %d", len(stream.Body), stream.Headers.Length)}
 	case stream.Headers.Status < 400:
 		return h2.Status{}
 	case h.ErrorStatus != nil:
@@ -86,10 +86,6 @@ func (h *HTTP) outcome(stream *h2.Stream) h2.Status {
 func (h *HTTP) isCut(stream *h2.Stream) bool {
 	head := stream.Headers
 	return h.Version == 2 && head.Length >= 0 && h.hasBody(head.Status) && head.Length != int64(len(stream.Body))
-}
-
-func cut(stream *h2.Stream) h2.Status {
-	return h2.Status{Code: h2.Internal, Message: fmt.Sprintf("the response has %d bytes, and its content-length is %d", len(stream.Body), stream.Headers.Length)}
 }
 
 // hasBody reports whether a response has a body (RFC 9110 section 6.4.1).

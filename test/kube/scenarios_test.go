@@ -229,13 +229,13 @@ func scenariosAnswer(all map[string][]measured) string {
 	}
 	return fmt.Sprintf("**In %d of %d cases ClusterIP took longer than headless, %.1f to %.1f times as long, because one pod answered all calls.**\n"+
 		"Cases in which it was not slower: %s.\nCases in which Envoy and headless differed: %s.",
-		len(slower), cases, slices.Min(slower), slices.Max(slower), listOr(notSlower), listOr(envoy))
+		len(slower), cases, slices.Min(slower), slices.Max(slower), orNone(notSlower), orNone(envoy))
 }
 
 var languageNames = map[string]string{"go": "Go", "python": "Python"}
 
-// listOr joins the cases of a list, of which there may be none.
-func listOr(cases []string) string { return cmp.Or(strings.Join(cases, "; "), "none") }
+// orNone joins cases, of which there may be none.
+func orNone(cases []string) string { return cmp.Or(strings.Join(cases, "; "), "none") }
 
 // gatewayCalls is the number of calls that the gateway makes for a request.
 func gatewayCalls(d result.Document) (each int) {

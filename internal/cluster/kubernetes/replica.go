@@ -328,24 +328,21 @@ func (r *replica) count() (calls uint64, ok bool) {
 
 // setFault changes the fault of the backend, if its process has started.
 func (r *replica) setFault(change func(*workload.Fault)) error {
-	r.mu.Lock()
-	controller := r.controller
-	r.mu.Unlock()
-	if controller == nil {
-		return nil
-	}
-	return controller.SetFault(change)
+	return r.command(func(c *control.Controller) error { return c.SetFault(change) })
 }
 
 // resetConnections makes the fault proxy of the backend reset its connections, if it has started.
-func (r *replica) resetConnections() error {
+func (r *replica) resetConnections() error { return r.command((*control.Controller).ResetConnections) }
+
+// command sends a command to the process of the backend, if it has started.
+func (r *replica) command(send func(*control.Controller) error) error {
 	r.mu.Lock()
 	controller := r.controller
 	r.mu.Unlock()
 	if controller == nil {
 		return nil
 	}
-	return controller.ResetConnections()
+	return send(controller)
 }
 
 // identities are the names of replicas.
