@@ -32,7 +32,7 @@ machine. The report lists settings that differ. Several runs of the same
 experiment or load count as one run with all their trials. A run is an ID or the
 start of one, latest, or a file (NAME.json) that --json wrote.
 
-A gate is a condition such as 'p99 ratio < 1.05' on the ratio of the second run
+A gate is a condition such as 'p99 ratio < 1.2' on the ratio of the second run
 to the first. The gate passes when the whole confidence interval of the ratio is
 within the bound, and fails, with exit code 1, when the whole interval is beyond
 it. When rpclab cannot tell, the exit code is 1 too, unless --undecided pass
@@ -44,17 +44,17 @@ full runs, unless --allow names the setting that may differ. There is no verdict
 when other programs used over half of the CPU time in one of the runs, unless
 --allow names busy.`,
 		Example: `  rpclab compare 20261119 latest
-  rpclab compare before.json latest --gate 'p99 ratio < 1.05' --junit gates.xml
+  rpclab compare before.json latest --gate 'p99 ratio < 1.2' --junit gates.xml
   rpclab compare 20261119 latest --allow workload.greet.delay
   rpclab compare 1A,1C,1E,1G 1B,1D,1F,latest --gate 'p50 ratio < 1.1'`,
 		Args: exactly(2, "runs"),
-		RunE: abortable(readStore(func(c *cobra.Command, store *result.Store, args []string) error {
+		RunE: abortable(withRuns(func(c *cobra.Command, runs *storedRuns, args []string) error {
 			gates, err := f.parse()
 			if err := errors.Join(err, f.outputs.check()); err != nil {
 				return usageError{err}
 			}
-			a, errA := mergedRuns(c.Context(), store, args[0])
-			b, errB := mergedRuns(c.Context(), store, args[1])
+			a, errA := mergedRuns(c.Context(), runs, args[0])
+			b, errB := mergedRuns(c.Context(), runs, args[1])
 			if err := errors.Join(errA, errB); err != nil {
 				return err
 			}
@@ -75,10 +75,10 @@ when other programs used over half of the CPU time in one of the runs, unless
 }
 
 // mergedRuns reads a comma-separated list of runs and merges their trials.
-func mergedRuns(ctx context.Context, store *result.Store, refs string) (result.Document, error) {
+func mergedRuns(ctx context.Context, from *storedRuns, refs string) (result.Document, error) {
 	var runs []result.Document
 	for ref := range strings.SplitSeq(refs, ",") {
-		d, err := load(ctx, store, ref)
+		d, err := from.load(ctx, ref)
 		if err != nil {
 			return d, err
 		}

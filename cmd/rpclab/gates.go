@@ -83,21 +83,22 @@ func (g *runGates) open(ctx context.Context, experiment, cluster string, quick b
 	if len(g.gates) == 0 {
 		return nil
 	}
-	store, err := openStore(result.OpenStoreToRead)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
+	var runs storedRuns
+	defer func() { err = errors.Join(err, runs.close()) }()
 	if g.against != againstLast {
-		d, err := load(ctx, store, g.against)
+		d, err := runs.load(ctx, g.against)
 		g.earlier = &d
 		return err
 	}
-	runs, err := store.List(ctx)
+	store, err := runs.store()
 	if err != nil {
 		return err
 	}
-	for _, r := range runs {
+	rows, err := store.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
 		if r.Experiment != experiment || r.Quick != quick || r.Status != result.Done {
 			continue
 		}

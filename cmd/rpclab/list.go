@@ -15,11 +15,26 @@ import (
 
 func listCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "list",
-		Short:   "List the built-in experiments and their questions",
-		Example: "  rpclab list",
-		Args:    noArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
+		Use:   "list [EXPERIMENT]",
+		Short: "List the built-in experiments and their questions",
+		Long: `Lists the built-in experiments, their questions and their arms. With a name it
+prints the file of the experiment, to start an experiment of your own from.`,
+		Example: "  rpclab list\n  rpclab list channels > mine.yaml",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usageError{fmt.Errorf("%s accepts one experiment, but got %d\nSee '%s --help'", c.CommandPath(), len(args), c.CommandPath())}
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				_, doc, err := experiments.Open(args[0])
+				if err != nil {
+					return usageError{err}
+				}
+				_, err = c.OutOrStdout().Write(doc)
+				return err
+			}
 			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
 			for _, name := range experiments.Names() {
 				file, doc, err := experiments.Open(name)

@@ -5,13 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"rpclab/internal/lab"
 	generator "rpclab/internal/load"
 	"rpclab/internal/load/summary"
+	"rpclab/internal/suggest"
 )
 
 func loadCommand() *cobra.Command {
@@ -86,6 +89,9 @@ service_, lateness_ or message_), rate, calls, errors, errors.CODE and dropped.`
 				return f.calculator.run(c)
 			}
 			if f.selfTest {
+				if err := errors.Join(checkSelfTestFlags(c.Flags()), checkEngine(f.Engine)); err != nil {
+					return usageError{err}
+				}
 				return selfTest(c, f)
 			}
 			if f.service != "" {
@@ -117,6 +123,27 @@ func runLoad(c *cobra.Command, f loadFlags) error {
 	}
 	err = f.run().runAndReport(c, lab.LoadPlan(load), "")
 	return errors.Join(err, load.Close())
+}
+
+// selfTestFlags are the flags that --self-test allows.
+var selfTestFlags = []string{"self-test", "engine", "http", "http2"}
+
+// checkSelfTestFlags rejects other flags.
+func checkSelfTestFlags(flags *pflag.FlagSet) (err error) {
+	flags.Visit(func(f *pflag.Flag) {
+		if err == nil && !isDefault(f) && !slices.Contains(selfTestFlags, f.Name) {
+			err = fmt.Errorf("--self-test measures rpclab alone: leave out --%s", f.Name)
+		}
+	})
+	return err
+}
+
+// checkEngine rejects unknown engines.
+func checkEngine(engine string) error {
+	if engines := []string{generator.Wire, generator.GRPCGo}; !slices.Contains(engines, engine) {
+		return fmt.Errorf("--engine %s: unknown engine%s", engine, suggest.DidYouMean(engine, engines))
+	}
+	return nil
 }
 
 // selfTest measures the load generator alone.

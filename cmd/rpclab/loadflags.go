@@ -115,6 +115,9 @@ func (f *loadFlags) finish(flags *pflag.FlagSet) (err error) {
 	if flags.Changed("listen") && !f.live.web {
 		return errListenWithoutWeb
 	}
+	if limit := flags.Lookup("max-in-flight"); limit.Changed && !isDefault(limit) && f.Rate == 0 && f.Stages == "" && f.search.slo == "" {
+		return errors.New("--max-in-flight limits an open loop: set --rate, --stages or --search, or leave it out (--concurrency limits a closed loop)")
+	}
 	f.NoMessages = flags.Changed("messages") && f.Messages == 0
 	switch f.arrivals {
 	case "constant", "poisson":
@@ -166,8 +169,6 @@ func (f *loadFlags) target(c *cobra.Command, args []string) error {
 	switch {
 	case f.selfTest && len(args) > 0:
 		return usageError{fmt.Errorf("--self-test accepts no target, but got %q", args[0])}
-	case f.selfTest && f.service != "":
-		return usageError{errors.New("--self-test measures rpclab alone: leave out --service")}
 	case f.service != "" && len(args) > 0:
 		return usageError{fmt.Errorf("--service %s says where the service is, but got the target %q: leave out one of them", f.service, args[0])}
 	case f.calculator.host != "" && len(args) > 0:

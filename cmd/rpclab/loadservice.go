@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -14,7 +15,6 @@ import (
 	"rpclab/internal/experiment"
 	"rpclab/internal/lab"
 	generator "rpclab/internal/load"
-	"rpclab/internal/suggest"
 )
 
 // serviceLoadFlags are the flags that say which load is made on a service file, and serviceOutputFlags those that say
@@ -43,8 +43,11 @@ func loadService(c *cobra.Command, f loadFlags) error {
 	if err := f.finish(c.Flags()); err != nil {
 		return usageError{err}
 	}
-	if engines := []string{generator.Wire, generator.GRPCGo}; !slices.Contains(engines, f.Engine) {
-		return usageError{fmt.Errorf("--engine %s: unknown engine%s", f.Engine, suggest.DidYouMean(f.Engine, engines))}
+	if err := checkEngine(f.Engine); err != nil {
+		return usageError{err}
+	}
+	if f.Poisson && f.Calls > 0 {
+		return usageError{errors.New("--calls with --arrivals poisson does not work with --service: set --duration, because the time of random calls is not known before the load")}
 	}
 	run := f.run()
 	run.Call, run.Mix, run.Flow, run.Seed, run.Rounds = f.Call, f.mix, f.flow, f.Seed, f.Rounds

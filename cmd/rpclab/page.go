@@ -32,6 +32,7 @@ type pageFlags struct {
 	web             bool
 	listen, metrics string
 	token           string
+	hosts           []string // more names that requests may use
 }
 
 func (f *pageFlags) register(flags *pflag.FlagSet) {
@@ -82,14 +83,14 @@ func (f pageFlags) open(out io.Writer, store *result.Store) (s *liveView, err er
 		}
 	}()
 	if f.metrics != "" {
-		at, err := s.listen(f.metrics, web.Guard(s.meters.Handler(), f.token, log), log)
+		at, err := s.listen(f.metrics, web.Guard(s.meters.Handler(), f.token, hostNames(f.metrics, f.hosts...), log), log)
 		if err != nil {
 			return nil, fmt.Errorf("--metrics: %w", err)
 		}
 		fmt.Fprintf(out, "rpclab: serving metrics at http://%s/metrics\n", at)
 	}
 	if f.web {
-		if s.page, err = web.New(web.Options{Store: store, Token: f.token, Hosts: hostNames(f.listen), Watch: s.meters, Log: log}); err != nil {
+		if s.page, err = web.New(web.Options{Store: store, Token: f.token, Hosts: hostNames(f.listen, f.hosts...), Watch: s.meters, Log: log}); err != nil {
 			return nil, err
 		}
 		s.closers = append(s.closers, s.page.Close)

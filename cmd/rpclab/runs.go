@@ -17,7 +17,7 @@ func runsCommand() *cobra.Command {
   rpclab runs rm --older-than 30d
   rpclab runs export latest -o run.tar.gz`,
 		Args: noArgs,
-		RunE: abortable(readStore(func(c *cobra.Command, store *result.Store, _ []string) error {
+		RunE: abortable(withStore(result.OpenStoreToRead, func(c *cobra.Command, store *result.Store, _ []string) error {
 			rows, err := store.List(c.Context())
 			if err != nil {
 				return err
@@ -45,11 +45,11 @@ file that --json wrote (NAME.json).`,
   rpclab report latest --benchstat new.txt && benchstat old.txt new.txt
   rpclab report latest --k6-summary summary.json --hgrm latency`,
 		Args: exactly(1, "run"),
-		RunE: abortable(readStore(func(c *cobra.Command, store *result.Store, args []string) error {
+		RunE: abortable(withRuns(func(c *cobra.Command, runs *storedRuns, args []string) error {
 			if err := o.check(); err != nil {
 				return usageError{err}
 			}
-			d, err := load(c.Context(), store, args[0])
+			d, err := runs.load(c.Context(), args[0])
 			if err != nil {
 				return err
 			}

@@ -33,8 +33,12 @@ run. 'rpclab runs import' stores them on another machine.`,
 			}
 			return nil
 		},
-		RunE: abortable(readStore(func(c *cobra.Command, store *result.Store, refs []string) error {
+		RunE: abortable(withRuns(func(c *cobra.Command, runs *storedRuns, refs []string) error {
 			if all {
+				store, err := runs.store()
+				if err != nil {
+					return err
+				}
 				rows, err := store.List(c.Context())
 				if err != nil {
 					return err
@@ -45,7 +49,7 @@ run. 'rpclab runs import' stores them on another machine.`,
 					}
 				}
 			}
-			draw := func(w io.Writer) error { return export(c.Context(), w, store, refs, keepPaths) }
+			draw := func(w io.Writer) error { return export(c.Context(), w, runs, refs, keepPaths) }
 			if output == "-" {
 				return draw(c.OutOrStdout())
 			}
@@ -63,10 +67,10 @@ run. 'rpclab runs import' stores them on another machine.`,
 	return command
 }
 
-func export(ctx context.Context, w io.Writer, store *result.Store, refs []string, keepPaths bool) error {
+func export(ctx context.Context, w io.Writer, runs *storedRuns, refs []string, keepPaths bool) error {
 	archive := result.NewArchive(w)
 	for _, ref := range refs {
-		d, err := load(ctx, store, ref)
+		d, err := runs.load(ctx, ref)
 		if err != nil {
 			return err
 		}

@@ -22,7 +22,6 @@ import (
 type serveFlags struct {
 	files    []string
 	services []string // files
-	hosts    []string
 	live     pageFlags
 	keeping  storeFlags
 }
@@ -59,7 +58,7 @@ Ctrl-C stops the server. It stops a run in progress and stores its measurements.
 	flags.StringVar(&f.live.token, "token", "", "`secret` that clients need (default: the environment variable "+tokenVariable+", which other users cannot see)")
 	flags.StringArrayVar(&f.files, "experiment", nil, "also offer the experiment in `file` on the page (repeatable)")
 	flags.StringArrayVar(&f.services, "service", nil, "offer to measure the service in `file` (repeatable)")
-	flags.StringSliceVar(&f.hosts, "host", nil, "also serve requests for this `name`, such as that of a proxy (repeatable; default: only addresses, localhost and the name of this machine)")
+	flags.StringSliceVar(&f.live.hosts, "host", nil, "also serve requests for this `name`, such as that of a proxy (repeatable; default: only addresses, localhost and the name of this machine)")
 	f.live.registerMetrics(flags)
 	f.keeping.registerLimit(flags)
 	return command
@@ -86,7 +85,7 @@ func (f serveFlags) serve(c *cobra.Command, store *result.Store) (err error) {
 	log := slog.New(slog.NewTextHandler(out, nil))
 	interrupted := false
 	page, err := web.New(web.Options{
-		Store: store, Experiments: offered, Services: services, Draft: draftOf, Token: f.live.token, Hosts: hostNames(f.live.listen, f.hosts...), Watch: shown.meters, Log: log,
+		Store: store, Experiments: offered, Services: services, Draft: draftOf, Token: f.live.token, Hosts: hostNames(f.live.listen, f.live.hosts...), Watch: shown.meters, Log: log,
 		Conduct: func(ctx context.Context, run web.Run, watch func(lab.Progress)) (result.Document, error) {
 			fmt.Fprintf(out, "rpclab: run %s of %s started\n", run.ID, run.Plan.Name)
 			d, err := conductLocal(ctx, out, run.Plan, lab.Options{ID: run.ID, Kind: "local", Store: store, Command: run.Command, Progress: watch}, machineFlags{noWait: true})

@@ -26,11 +26,33 @@ func openStore(open func(string) (*result.Store, error)) (*result.Store, error) 
 	return open(dir)
 }
 
+// storedRuns reads runs from files and from the store, also from one that is read-only. It opens the store when it is
+// first needed, so that files can be read without one.
+type storedRuns struct{ opened *result.Store }
+
+func (r *storedRuns) store() (_ *result.Store, err error) {
+	if r.opened == nil {
+		r.opened, err = openStore(result.OpenStoreToRead)
+	}
+	return r.opened, err
+}
+
+func (r *storedRuns) close() error {
+	if r.opened == nil {
+		return nil
+	}
+	return r.opened.Close()
+}
+
 // load reads a run from the store or from a file. A run whose process was killed is assembled
 // from its trials.
-func load(ctx context.Context, store *result.Store, ref string) (result.Document, error) {
+func (r *storedRuns) load(ctx context.Context, ref string) (d result.Document, err error) {
 	if strings.HasSuffix(ref, ".json") {
 		return loadFile(ref)
+	}
+	store, err := r.store()
+	if err != nil {
+		return d, err
 	}
 	d, complete, err := store.Get(ctx, ref)
 	if errors.Is(err, result.ErrUnknownRun) {
@@ -54,9 +76,13 @@ func loadFile(path string) (d result.Document, err error) {
 	return d, nil
 }
 
-// readStore runs a command that only reads the store, so the store may be read-only.
-func readStore(do func(*cobra.Command, *result.Store, []string) error) func(*cobra.Command, []string) error {
-	return withStore(result.OpenStoreToRead, do)
+// withRuns runs a command that only reads runs.
+func withRuns(do func(*cobra.Command, *storedRuns, []string) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) (err error) {
+		var runs storedRuns
+		defer func() { err = errors.Join(err, runs.close()) }()
+		return do(c, &runs, args)
+	}
 }
 
 func withStore(open func(string) (*result.Store, error), do func(*cobra.Command, *result.Store, []string) error) func(*cobra.Command, []string) error {

@@ -3,6 +3,7 @@
 #   COMMAND    run FILE --rounds 8, or load ... --rounds 8
 #   GATE       conditions of `rpclab compare`, one a line; none: nothing is compared
 #   UNDECIDED  fail or pass: what a gate does when rpclab cannot tell
+#   MISSING    pass or fail: what a gate does when there is nothing to compare with
 #   ALLOW      settings that may differ, with commas, or busy; see `rpclab compare --help`
 #   BASE       directory with the base branch; empty: compare with the file GOOD
 #   GOOD       file with the last good result, which a passed run replaces
@@ -51,7 +52,8 @@ if [[ $status -eq 0 && ${#gates[@]} -gt 0 && -n $earlier ]]; then
     esac
   done <"$OUT/gates.txt"
 elif [[ $status -eq 0 && ${#gates[@]} -gt 0 ]]; then
-  echo "There is no earlier result, so the gates pass."
+  echo "There is no earlier result, so the gates ${MISSING:-pass}."
+  [[ ${MISSING:-pass} != fail ]] || status=1
 fi
 
 if [[ -n ${GITHUB_STEP_SUMMARY:-} ]]; then

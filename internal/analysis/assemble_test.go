@@ -183,6 +183,21 @@ func TestAnArmThatLosesCallsIsSlower(t *testing.T) {
 	}
 }
 
+// An undecided comparison of an arm that lost most calls of one round may be decided by more rounds.
+func TestALowerBoundLeavesAVerdictOpen(t *testing.T) {
+	d := arms(t, 5, 5.1, 4.9, 5, 5)
+	x := &d.Arms[1].Trials[1]
+	x.Errors = map[string]uint64{"UNAVAILABLE": 3 * x.Calls}
+	x.Calls *= 4
+	if err := x.CountLost(30*time.Second, 0); err != nil {
+		t.Fatal(err)
+	}
+	v := decision(t, d)
+	if v.Decision != "undecided" || v.Bound != result.LowerBound || v.Unfit || strings.Contains(v.Reason, "known only to exceed") {
+		t.Errorf("one round of five has a lower bound: %+v; want undecided by its rounds, not unfit", v)
+	}
+}
+
 func TestEveryPairIsComparedOnce(t *testing.T) {
 	d := arms(t, 1, 2, 3, 4)
 	d.Arms = append(d.Arms, result.Arm{Name: "again", Control: "base"}, result.Arm{Name: "published"})

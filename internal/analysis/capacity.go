@@ -30,6 +30,11 @@ func SummarizeSearch(trial result.Trial, found result.Capacity) result.Trial {
 	return trial
 }
 
+// wasInterrupted says that an interrupt ended the search of a trial: the run has its probes, but the round is not complete.
+func wasInterrupted(t result.Trial) bool {
+	return t.Capacity != nil && t.Capacity.End == string(search.Interrupted)
+}
+
 // noneHeld says why a search found no rate that holds, and what to change.
 func noneHeld(found result.Capacity, limited string) string {
 	switch search.End(found.End) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"rpclab/internal/pace/search"
 	"rpclab/internal/result"
 )
 
@@ -43,6 +44,17 @@ func TestTheCapacityOfAnArmIsTheMedianOfItsRounds(t *testing.T) {
 	d := searched([]float64{200, 202, 20, 201, 198}, []float64{100, 101, 99, 100, 100})
 	if c := d.Arms[0].Capacity; c.Rate != 200 || c.Low != 20 {
 		t.Errorf("the capacity is %+v, want the median 200", *c)
+	}
+}
+
+// The rounds before an interrupt are complete, so they decide as they would without it.
+func TestAnInterruptedSearchIsNoFailedRound(t *testing.T) {
+	d := searched([]float64{200, 202, 199, 201, 200, 198}, []float64{100, 101, 99, 100, 100, 0})
+	last := &d.Arms[1].Trials[5]
+	last.Failed, last.Capacity.End = "interrupted after 3 probes", string(search.Interrupted)
+	d.Partial = true
+	if v := Assemble(d).Verdicts[0]; v.Decision != "better" || v.Rounds != 5 || v.Unfit {
+		t.Errorf("the verdict is %+v, want better in the 5 complete rounds", v)
 	}
 }
 

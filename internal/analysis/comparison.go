@@ -58,7 +58,8 @@ func paired(a, b result.Arm, of func(result.Trial) float64) []verdict.Pair {
 	var pairs []verdict.Pair
 	for _, t := range a.Trials {
 		// A round that the run did not finish is not a pair.
-		if _, both := bs[turnOf(t)]; both {
+		_, inA := as[turnOf(t)]
+		if _, inB := bs[turnOf(t)]; inA && inB {
 			pairs = append(pairs, verdict.Pair{A: as[turnOf(t)], B: bs[turnOf(t)]})
 		}
 	}
@@ -67,9 +68,10 @@ func paired(a, b result.Arm, of func(result.Trial) float64) []verdict.Pair {
 
 // alongside returns the values of a third arm in the rounds of a pair; NaN: it has no value.
 func alongside(a, b, third result.Arm, of func(result.Trial) float64) (values []float64) {
-	bs, thirds := byRound(b, of), byRound(third, of)
+	as, bs, thirds := byRound(a, of), byRound(b, of), byRound(third, of)
 	for _, t := range a.Trials {
-		if _, both := bs[turnOf(t)]; both {
+		_, inA := as[turnOf(t)]
+		if _, inB := bs[turnOf(t)]; inA && inB {
 			value, has := thirds[turnOf(t)]
 			if !has {
 				value = math.NaN()
@@ -85,13 +87,17 @@ type turn struct{ round, group int }
 
 func turnOf(t result.Trial) turn { return turn{t.Round, t.Group} }
 
-// byRound returns the values of an arm by round and group; NaN: the trial failed.
+// byRound returns the values of an arm by round and group, without a search that an interrupt ended; NaN: the trial
+// failed.
 func byRound(arm result.Arm, of func(result.Trial) float64) map[turn]float64 {
 	values := map[turn]float64{}
 	for _, t := range arm.Trials {
-		values[turnOf(t)] = math.NaN()
-		if t.Failed == "" {
+		switch {
+		case wasInterrupted(t):
+		case t.Failed == "":
 			values[turnOf(t)] = of(t)
+		default:
+			values[turnOf(t)] = math.NaN()
 		}
 	}
 	return values

@@ -55,8 +55,8 @@ func unfitPair(m metric, d result.Document, a, b result.Arm) reason {
 	return coarseSteps(m, a, b)
 }
 
-// lowerBounds says why a decision does not follow from values that are only lower bounds. One decision does
-// follow: that the arm with lower bounds is worse.
+// lowerBounds says why a decision does not follow from values that are only lower bounds. If only one arm has
+// them, one decision does follow: that it is worse. While that is undecided, more rounds may show it.
 func lowerBounds(m metric, a, b result.Arm, decision string) reason {
 	var lost []string
 	least := 1.0
@@ -70,7 +70,8 @@ func lowerBounds(m metric, a, b result.Arm, decision string) reason {
 	if m.bounded(b) {
 		worse = verdict.Better
 	}
-	if len(lost) == 0 || len(lost) == 1 && decision == string(worse) || m.byRank { // ranks have a place for "never"
+	follows := decision == string(worse) || decision == string(verdict.Undecided)
+	if len(lost) == 0 || len(lost) == 1 && follows || m.byRank { // ranks have a place for "never"
 		return reason{}
 	}
 	return reason{fmt.Sprintf("%s failed or were dropped, so that %s is known only to exceed the deadline", strings.Join(lost, " and "), m.short()),
@@ -118,7 +119,7 @@ func unfitArm(m metric, d result.Document, arm result.Arm) reason {
 func failedTrials(_ metric, _ result.Document, arm result.Arm) reason {
 	failed := 0
 	for _, t := range arm.Trials {
-		if t.Failed != "" {
+		if t.Failed != "" && !wasInterrupted(t) {
 			failed++
 		}
 	}
@@ -138,12 +139,15 @@ func generatorLimited(m metric, _ result.Document, arm result.Arm) reason {
 }
 
 // limit says how the load generator limited the metric in an arm. Calls that were sent late limit a
-// percentile of the latency only if they were late at that percentile.
+// percentile of the latency only if they were late at that percentile, and not if it is that of lost calls, which
+// count as their deadline however late they were sent.
 func (m metric) limit(arm result.Arm) (limited string) {
 	late := false
 	for _, t := range arm.Trials {
 		switch {
 		case t.LimitedBy == result.LimitedByLateness && m.byRank: // a late call can fail or arrive all the same
+			late = true
+		case t.LimitedBy == result.LimitedByLateness && m.tail > 0 && m.allDue && t.Latency.AtLeast(100*(1-m.tail)):
 			late = true
 		case t.LimitedBy == result.LimitedByLateness && m.tail > 0:
 			late = true

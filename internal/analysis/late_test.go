@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -97,6 +98,22 @@ func TestFailedCallsDoNotMakeTheGeneratorLate(t *testing.T) {
 	}
 	if trial := openTrial(t, 1, calls, 0); trial.Limited != "" || trial.Lateness.P99 < 395 || trial.AnsweredLateness == nil {
 		t.Errorf("limited by %q with a lateness of %g ms at p99, want no limit", trial.Limited, trial.Lateness.P99)
+	}
+}
+
+// A lost call counts as its deadline, however late it was sent.
+func TestLatenessDoesNotLimitAPercentileOfLostCalls(t *testing.T) {
+	p99 := metrics[slices.IndexFunc(metrics, func(m metric) bool { return m.name == "latency_p99" })]
+	for lost, want := range map[int]string{60: "", 5: "rpclab sent calls up to 40.0 ms late (p99)"} {
+		calls := append(sent(1900, 0, 10*ms), sent(40, 40*ms, 10*ms)...)
+		for _, call := range sent(lost, 0, 20*ms) {
+			call.Code = "DEADLINE_EXCEEDED"
+			calls = append(calls, call)
+		}
+		trial := openTrial(t, 1, calls, 0)
+		if got := p99.limit(result.Arm{Trials: []result.Trial{trial}}); trial.LimitedBy != result.LimitedByLateness || (got == "") != (want == "") || !strings.HasPrefix(got, want) {
+			t.Errorf("of %d calls %d were lost: limited by %q, the p99 by %q, want %q", len(calls), lost, trial.LimitedBy, got, want)
+		}
 	}
 }
 

@@ -239,13 +239,16 @@ func (m metric) has(arm result.Arm) bool {
 	})
 }
 
-// values returns the value of each trial of an arm; NaN if the trial failed.
+// values returns the value of each trial of an arm, without a search that an interrupt ended; NaN if the trial failed.
 func values(arm result.Arm, of func(result.Trial) float64) []float64 {
-	all := make([]float64, len(arm.Trials))
-	for i, t := range arm.Trials {
-		all[i] = math.NaN()
-		if t.Failed == "" {
-			all[i] = of(t)
+	var all []float64
+	for _, t := range arm.Trials {
+		switch {
+		case wasInterrupted(t):
+		case t.Failed == "":
+			all = append(all, of(t))
+		default:
+			all = append(all, math.NaN())
 		}
 	}
 	return all

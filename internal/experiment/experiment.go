@@ -176,7 +176,9 @@ func (d *document) changed(options Options) []string {
 	if options.Scale != 0 && options.Scale != 1 {
 		settings = append(settings, fmt.Sprintf("scale=%v", options.Scale))
 		for _, p := range d.root.get("scale").pairs {
-			settings = append(settings, p.key+"="+scaled(p.value, "up", options.Scale).text)
+			if times, ok := multiplied(p.value, options.Scale); ok {
+				settings = append(settings, p.key+"="+times.text)
+			}
 		}
 	}
 	return slices.DeleteFunc(append(settings, settingsWithoutSecrets(options.Set)...), func(setting string) bool {

@@ -89,7 +89,11 @@ func (d *document) scale(factor float64) error {
 		return err
 	}
 	for _, p := range block.pairs {
-		value := scaled(p.value, "up", factor)
+		value, ok := multiplied(p.value, factor)
+		if !ok {
+			wrong.add(p.value.at, "scale: %s: use a number, a duration or a size such as 64Mi, because --scale multiplies it", p.key)
+			return wrong.err()
+		}
 		value.at = source
 		if err := d.set(p.key, value); err != nil {
 			return err
@@ -137,6 +141,34 @@ func (g *grammar) under(typ *valueType, key string) *valueType {
 		}
 	}
 	return nil
+}
+
+// multiplied returns a field of the scale block times factor. Whole numbers stay whole, and at least 1. ok is false for a
+// value that cannot be multiplied.
+func multiplied(n *node, factor float64) (times *node, ok bool) {
+	next := *n
+	_, err := time.ParseDuration(n.text)
+	size, isSize := parseSize(n.text)
+	switch value := n.value.(type) {
+	case int:
+		whole := max(1, int(math.Round(float64(value)*factor)))
+		next.value, next.text = whole, strconv.Itoa(whole)
+	case float64:
+		next.value, next.text = value*factor, strconv.FormatFloat(value*factor, 'g', -1, 64)
+	case string:
+		switch {
+		case isSize:
+			next.text = Bytes(1024 * max(1, math.Round(float64(size)*factor/1024))).String() // in Ki, the smallest unit
+		case err == nil:
+			next.text = scaled(n, "up", factor).text
+		default:
+			return nil, false
+		}
+		next.value = next.text
+	default:
+		return nil, false
+	}
+	return &next, true
 }
 
 // scaled rounds durations to milliseconds: loads up and events down, so that events stay within

@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -28,6 +29,22 @@ func TestAScaleIsRelativeToTheStudy(t *testing.T) {
 	}
 }
 
+func TestAScaleMultipliesEveryKindOfNumber(t *testing.T) {
+	for _, c := range []struct {
+		value  any
+		factor float64
+		want   string
+	}{
+		{3, 0.5, "2"}, {1, 0.1, "1"}, {0.5, 3, "1.5"}, {"64Mi", 0.5, "32Mi"}, {"64Mi", 1. / 3, "21845Ki"}, {"1Ki", 0.1, "1Ki"}, {"90s", 2, "3m"},
+		{"headless", 2, ""}, {true, 2, ""}, {"3%", 2, ""},
+	} {
+		got, ok := multiplied(&node{kind: scalar, text: fmt.Sprint(c.value), value: c.value}, c.factor)
+		if ok != (c.want != "") || ok && got.text != c.want {
+			t.Errorf("%v · %v is %+v, %v; want %q", c.value, c.factor, got, ok, c.want)
+		}
+	}
+}
+
 func TestAScaleOverridesQuickAndSetOverridesAScale(t *testing.T) {
 	p := mustExpand(t, ofAStudy, Options{Quick: true, Scale: 0.1})
 	if got := p.Trials[0].Config.Load.Burst; got != 20 {
@@ -44,6 +61,7 @@ func TestInvalidScalesAreRejectedWithAReason(t *testing.T) {
 		head:     "--scale 0.5: x has no scale block: remove --scale, and set fields with --set",
 		ofAStudy: "--scale -1: the scale must be more than 0; 1 is the load of the published study",
 		strings.Replace(ofAStudy, "load.burst: 200", "load.burst: 1000000", 1): "--scale 2: load.burst must be 1 to 1000000, not 2000000",
+		strings.Replace(ofAStudy, "{load.burst: 200}", "{route: headless}", 1): `x.yaml:7:16: scale: route: use a number, a duration or a size such as 64Mi, because --scale multiplies it`,
 		strings.Replace(ofAStudy, "load.burst: 200", "load.brst: 200", 1):      `x.yaml:7:9: unknown field "brst" in load`,
 	} {
 		scale := map[bool]float64{true: -1, false: 0.5}[strings.Contains(want, "-1")]

@@ -83,6 +83,7 @@ type Phase struct {
 
 // Live describes the last second of the load in progress, of all callers.
 type Live struct {
+	Arm      string        // that made the load; while arms take turns, the trial of the progress is of all arms
 	Elapsed  time.Duration // of the load
 	Rate     float64       // calls that ended per second
 	P50, P99 time.Duration // of their latency; 0: no call was answered

@@ -29,8 +29,15 @@ func newProgress(plan experiment.Plan, start time.Time, listener func(Progress))
 func (p *progress) began(t experiment.Trial)                      { p.next(t, nil, "") }
 func (p *progress) doing(t experiment.Trial, step string)         { p.next(t, nil, step) }
 func (p *progress) ended(t experiment.Trial, trial *result.Trial) { p.next(t, trial, "") }
-func (p *progress) live(l Live)                                   { p.during(func(now *Progress) { now.Live = &l }) }
 func (p *progress) performed(e result.Event)                      { p.during(func(now *Progress) { now.Event = &e }) }
+
+// liveOf reports the seconds of loads of an arm.
+func (p *progress) liveOf(arm string) func(Live) {
+	return func(l Live) {
+		l.Arm = arm
+		p.during(func(now *Progress) { now.Live = &l })
+	}
+}
 
 // next reports the next trial, or the next step of a trial.
 func (p *progress) next(t experiment.Trial, ended *result.Trial, doing string) {

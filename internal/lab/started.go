@@ -24,7 +24,7 @@ func (c *trialRunner) start(ctx context.Context, t trial, servers cluster.Deploy
 	defer func() { end(err) }()
 	t = t.endTLS()
 	s = &startedTrial{trial: t}
-	if s.callers, err = startCallers(ctx, c.builder.cluster, t, c.builder.sidecarArgs(t), c.progress.live); err != nil {
+	if s.callers, err = startCallers(ctx, c.builder.cluster, t, c.builder.sidecarArgs(t), c.progress.liveOf(t.Arm)); err != nil {
 		return nil, err
 	}
 	if s.bed, err = c.builder.start(ctx, t, servers, s.callers.sidecars()); err != nil {

@@ -99,7 +99,10 @@ func (c *trialRunner) loadTarget(ctx context.Context, t trial, measured result.T
 		limited, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	live := newLiveTotals(1, c.progress.live)
+	interrupt := make(chan time.Time, 1)
+	unwatch := context.AfterFunc(ctx, func() { interrupt <- time.Now() })
+	defer unwatch()
+	live := newLiveTotals(1, c.progress.liveOf(t.Arm))
 	signal := measure.StartSignal{OnSnapshot: func(s measure.Snapshot) { live.add(0, s) }}
 	endMachine := watchMachine(c.otherRuns, func() []measure.Watched { return nil })
 	endProcessors := c.watchProcessors(to)
@@ -118,7 +121,11 @@ func (c *trialRunner) loadTarget(ctx context.Context, t trial, measured result.T
 	if seen.MaxRSS, err = measure.MaxRSS(os.Getpid()); err != nil {
 		return measured, err
 	}
-	measured = to.Trial(measured, seen, ctx.Err() != nil)
+	var interrupted time.Time
+	if !unwatch() {
+		interrupted = <-interrupt
+	}
+	measured = to.Trial(measured, seen, interrupted)
 	measured.Machine, measured.MachineWarnings = machine, warnings
 	return measured, ctx.Err()
 }

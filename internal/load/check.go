@@ -29,8 +29,10 @@ func (s Settings) checkTarget() error {
 		return request.Invalidf("--balance %s: unknown policy%s", s.Balance, suggest.DidYouMean(s.Balance, policies))
 	case s.HTTP != "" && !slices.Contains(httpMethods, s.HTTP):
 		return request.Invalidf("--http %s: unknown method%s", s.HTTP, suggest.DidYouMean(s.HTTP, httpMethods))
-	case s.HTTP != "" && (s.Call != "" || s.Proto != "" || s.Protoset != ""):
-		return request.Invalidf("--http makes REST calls, but --call, --proto and --protoset apply to gRPC only: leave them out")
+	case s.HTTP != "" && (s.Call != "" || s.Proto != "" || s.Protoset != "" || len(s.ImportPaths) > 0):
+		return request.Invalidf("--http makes REST calls, but --call, --proto, --import-path and --protoset apply to gRPC only: leave them out")
+	case s.Engine != Wire && s.Engine != GRPCGo && (s.HTTP == "" || s.Engine != ""):
+		return request.Invalidf("--engine %s: unknown engine%s", s.Engine, suggest.DidYouMean(s.Engine, []string{Wire, GRPCGo}))
 	case s.HTTP == "" && s.HTTP2:
 		return request.Invalidf("--http2 applies to REST calls (--http): leave it out, because gRPC always uses HTTP/2")
 	case s.HTTP != "" && s.Compress != "":
@@ -54,8 +56,6 @@ func (s Settings) checkTarget() error {
 			return request.Invalidf("%q does not use TLS, as flags about TLS demand: write https:", s.Target)
 		}
 		return nil
-	case s.Engine != Wire && s.Engine != GRPCGo:
-		return request.Invalidf("--engine %s: unknown engine%s", s.Engine, suggest.DidYouMean(s.Engine, []string{Wire, GRPCGo}))
 	case s.Cores > 1 && s.Engine != Wire:
 		return request.Invalidf("--cores needs --engine %s: leave it out, because --engine %s uses every processor", Wire, s.Engine)
 	case s.PerCall && s.Engine != Wire:

@@ -18,11 +18,12 @@ import (
 // Experiment is the experiment's name in results of loads.
 const Experiment = "load"
 
-// Trial adds what was measured of one load to its trial. After an interrupt the load ended early.
-func (l *Load) Trial(trial result.Trial, seen measure.Measurement, interrupted bool) result.Trial {
+// Trial adds what was measured of one load to its trial. After an interrupt, at a time that is zero if there was none,
+// the load ended early.
+func (l *Load) Trial(trial result.Trial, seen measure.Measurement, interrupted time.Time) result.Trial {
 	l.made, l.waited, l.cancelled = l.made+seen.Calls, l.waited+seen.Waited, 0
-	if interrupted {
-		l.cancelled = seen.Errors["CANCELLED"]
+	if !interrupted.IsZero() {
+		l.cancelled = cancelledFrom(interrupted.Sub(seen.Started), seen.Timeline)
 		if seen.Elapsed < seen.Window {
 			seen.Window = 0 // it did not end
 		}
@@ -44,6 +45,18 @@ func (l *Load) Trial(trial result.Trial, seen measure.Measurement, interrupted b
 	}
 	trial.Limited, trial.LimitedBy = generatorLimit(l.pace, l.settings.threads(), seen, trial.Measures)
 	return trial
+}
+
+// cancelledFrom counts the calls that an interrupt cancelled. A server that answered CANCELLED before did so itself.
+// Calls are cancelled a little before rpclab notes the time of the interrupt.
+func cancelledFrom(interrupt time.Duration, line measure.Timeline) (n uint64) {
+	const noted = measure.TimelineInterval / 2
+	ended := line.Errors["CANCELLED"]
+	first := int(max(interrupt-noted, 0) / measure.TimelineInterval)
+	for _, calls := range ended[min(first, len(ended)):] {
+		n += calls
+	}
+	return n
 }
 
 // Forget leaves the calls made so far out of the warnings of [Load.Complete].

@@ -59,7 +59,7 @@ func runWith(t *testing.T, s Settings, selfTest func(context.Context, Probe) (*S
 	}
 	seen.Started = started
 	arm := load.Arm()
-	arm.Trials = []result.Trial{load.Trial(result.Trial{Round: 1}, seen, false)}
+	arm.Trials = []result.Trial{load.Trial(result.Trial{Round: 1}, seen, time.Time{})}
 	own, err := selfTest(t.Context(), load.Probe())
 	if err != nil {
 		t.Fatal(err)

@@ -102,8 +102,8 @@ func parseStages(text string) (all []pace.Stage, err error) {
 		if stage.Duration, err = time.ParseDuration(duration); err != nil || stage.Duration < 0 {
 			return nil, bad("%q is not a duration", duration)
 		}
-		if stage.Rate, err = strconv.ParseFloat(strings.TrimSuffix(rate, "/s"), 64); err != nil || !(stage.Rate >= 0 && stage.Rate <= MaxRate) {
-			return nil, bad("%q is not a rate from 0 to %d calls/s", rate, MaxRate)
+		if stage.Rate, err = strconv.ParseFloat(strings.TrimSuffix(rate, "/s"), 64); err != nil || stage.Rate != 0 && !(stage.Rate >= MinRate && stage.Rate <= MaxRate) {
+			return nil, bad("%q is not a rate from %g to %d calls/s, or 0", rate, MinRate, MaxRate)
 		}
 		all = append(all, stage)
 		column += len(part) + 1

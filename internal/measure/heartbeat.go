@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"maps"
 	"slices"
 	"time"
 )
@@ -155,7 +156,7 @@ func (h *heartbeat) beat(now clocks) {
 		clear(h.pids) // there may be other descendants now
 	}
 	h.beats++
-	frozen := map[string]bool{}
+	frozen, starved := map[string]bool{}, map[string]time.Duration{} // starved: the longest time of the processes of a name
 	for _, p := range h.processes() {
 		if h.pids[p.PID] == nil {
 			h.pids[p.PID] = h.tree(p.PID)
@@ -163,8 +164,13 @@ func (h *heartbeat) beat(now clocks) {
 		for _, pid := range h.pids[p.PID] {
 			frozen[p.Name] = frozen[p.Name] || h.isFrozen(p, pid)
 			if check && !p.Limited {
-				h.checkStarved(p.Name, pid, now.monotonic)
+				starved[p.Name] = max(starved[p.Name], h.starvedFor(pid, now.monotonic))
 			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(starved)) {
+		if starved[name] > 0 {
+			h.add(Starved, name, starved[name])
 		}
 	}
 	for name, is := range frozen {
@@ -193,18 +199,20 @@ func (h *heartbeat) endFrozen(name string) {
 	delete(h.frozen, name)
 }
 
-// checkStarved compares the CPU time of a process, and the waits of its threads, with the last check.
-func (h *heartbeat) checkStarved(name string, pid int, at time.Duration) {
+// starvedFor compares the CPU time of a process, and the waits of its threads, with the last check. It returns the
+// time since then, or 0 if the process did not wait for most of it.
+func (h *heartbeat) starvedFor(pid int, at time.Duration) (starved time.Duration) {
 	last, seen := h.used[pid]
 	now := scheduling{at: at, cpu: h.cpu(pid)}
 	passed := (now.at - last.at).Seconds()
 	if seen && (now.cpu-last.cpu).Seconds() <= leastUsed*passed {
 		now.waits = h.waits(pid)
 		if last.waits != nil && now.waitedSince(last, passed) {
-			h.add(Starved, name, now.at-last.at)
+			starved = now.at - last.at
 		}
 	}
 	h.used[pid] = now
+	return starved
 }
 
 // waitedSince reports whether the threads waited for most of the seconds that passed.

@@ -59,7 +59,7 @@ func TestAHeartbeatNoticesStalls(t *testing.T) {
 		"paused by the experiment": {func(beat int, p *simulated, _ *clocks) {
 			p.stopped, p.suspended = beat >= 4 && beat < 10, beat >= 4 && beat < 9
 		}, nil},
-		"waiting for a processor":      {func(beat int, p *simulated, _ *clocks) { p.waited += heartbeatInterval }, []Stall{{Starved, "greeter-0", 6 * time.Second}}},
+		"waiting for a processor":      {func(beat int, p *simulated, _ *clocks) { p.waited += heartbeatInterval }, []Stall{{Starved, "greeter-0", 3 * time.Second}}},
 		"waiting because of its limit": {func(_ int, p *simulated, _ *clocks) { p.limited, p.waited = true, p.waited+heartbeatInterval }, nil},
 		"waiting, but also running":    {func(beat int, p *simulated, _ *clocks) { p.waited += heartbeatInterval; p.cpu += heartbeatInterval / 2 }, nil},
 		"ten threads that wait at the same time, for a tenth": {func(beat int, p *simulated, _ *clocks) {
@@ -67,7 +67,7 @@ func TestAHeartbeatNoticesStalls(t *testing.T) {
 		}, nil},
 		"two threads that wait in turn": {func(beat int, p *simulated, _ *clocks) {
 			p.threads, p.waited = 2, p.waited+heartbeatInterval/2
-		}, []Stall{{Starved, "greeter-0", 6 * time.Second}}},
+		}, []Stall{{Starved, "greeter-0", 3 * time.Second}}},
 		"rpclab stopped for 1.5 s": {func(beat int, _ *simulated, now *clocks) {
 			if beat == 5 {
 				now.monotonic += 1500 * time.Millisecond

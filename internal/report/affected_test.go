@@ -55,3 +55,52 @@ func TestAnArmThatDoesNotAvoidABackendIsAffected(t *testing.T) {
 		}
 	}
 }
+
+// An event that rpclab could not perform, because the load ended before it, says nothing about its arm.
+func TestAnEventThatWasNotPerformedIsNoFailureOfTheArm(t *testing.T) {
+	scaled := result.Event{Arm: "b", Round: 1, What: "scale 5", Action: result.ActionScale, Count: 5, Ready: 3, Took: result.Took{FirstCall: new(120.0)}}
+	failed := scaled
+	failed.Arm, failed.Took, failed.Error = "a", result.Took{}, "the load ended before"
+	d := result.Document{Arms: []result.Arm{{Name: "a"}, {Name: "b"}}, Events: []result.Event{failed, scaled}}
+	if all := recoveries(d); len(all) != 1 || all[0].text("a") != notPerformed || all[0].text("b") != "120 ms" {
+		t.Errorf("the recoveries are %+v, want failed for a and 120 ms for b", all)
+	}
+	if got := answerOfEvents(d); strings.Contains(got, "never") || !strings.Contains(got, "b succeeded on a new backend within 120 ms") {
+		t.Errorf("the answer is %q, want the time of b alone", got)
+	}
+	d.Events = []result.Event{failed}
+	if got := answerOfEvents(d); strings.Contains(got, ", .") || strings.Contains(got, "When") {
+		t.Errorf("the answer without any performed event is %q, want no sentence on it", got)
+	}
+}
+
+// In a sweep, each cell of an arm counts: also if the arm is not affected in the last one, or if nothing is known of it.
+func TestARecoveryCountsEveryCell(t *testing.T) {
+	cells := []result.Cell{{"load.open.rate": 1}, {"load.open.rate": 2}}
+	kill := func(cell int, change func(*result.Event)) result.Event {
+		e := result.Event{Arm: "a", Cell: cells[cell], Round: 1, What: "kill 1", Action: result.ActionKill, Count: 1, Ready: 3, Affected: []string{"b0"}, CalledBefore: new(true)}
+		change(&e)
+		return e
+	}
+	avoided := func(e *result.Event) { e.Took.Avoided = new(300.0) }
+	untouched := func(e *result.Event) { e.CalledBefore = new(false) }
+	unknown := func(e *result.Event) { e.BackendsUnknown, e.CalledBefore = true, nil }
+	for _, c := range []struct {
+		first, second func(*result.Event)
+		want          string
+	}{
+		{avoided, untouched, "300 ms"}, {untouched, avoided, "300 ms"}, {unknown, avoided, notKnown}, {avoided, unknown, notKnown},
+	} {
+		d := result.Document{Events: []result.Event{kill(0, c.first), kill(1, c.second)}}
+		for _, cell := range cells {
+			d.Arms = append(d.Arms, result.Arm{Name: "a", Cell: cell})
+		}
+		all := recoveries(d)
+		if len(all) != 1 || all[0].text("a") != c.want {
+			t.Errorf("the recoveries are %+v, want %q for a", all, c.want)
+		}
+		if got := answerOfEvents(d); strings.Contains(got, ", .") {
+			t.Errorf("the answer has an empty clause: %q", got)
+		}
+	}
+}

@@ -52,7 +52,7 @@ func timesShown(all []*eventOutcome) (texts []string) {
 		balancedAgain:   "balanced: from then on Jain's index was 0.95 or more for 1 s",
 	} {
 		shown := func(h *eventOutcome) bool {
-			return !math.IsInf(median(h.took[step]), 1) || step == avoided && h.fair > 0
+			return !math.IsInf(h.typical(step), 1) || step == avoided && h.fair > 0
 		}
 		if slices.ContainsFunc(all, shown) {
 			texts = append(texts, text)
@@ -64,7 +64,7 @@ func timesShown(all []*eventOutcome) (texts []string) {
 // balanceReasons say why balance was not restored, for arms without a time.
 func balanceReasons(all []*eventOutcome) (reasons mergedReasons) {
 	for _, o := range all {
-		if !math.IsInf(median(o.took[balancedAgain]), 1) {
+		if !math.IsInf(o.typical(balancedAgain), 1) {
 			continue
 		}
 		for _, t := range o.unrestored {
@@ -160,7 +160,7 @@ func slowReconnects(d result.Document, all []*eventOutcome) string {
 	var waited []string
 	grpc, arms := true, armsByName(d)
 	for _, h := range all {
-		back, served := median(h.took[proxyReady]), median(h.took[recovered])
+		back, served := h.typical(proxyReady), h.typical(recovered)
 		if math.IsInf(back, 1) || math.IsInf(served, 1) || served-back < 2*countedEvery {
 			continue
 		}
@@ -184,10 +184,10 @@ func afterControlPlaneLoss(killed *eventOutcome, later []*eventOutcome) string {
 	text := clean(killed.arm) + ": no call fails without the control plane, since clients and proxies keep the backends that they know"
 	for _, h := range later {
 		gone := h.fair > 0 && h.action == result.ActionScale
-		if h.arm != killed.arm || h.cell.Key() != killed.cell.Key() || gone || math.IsInf(median(h.took[ready]), 1) {
+		if h.arm != killed.arm || h.cell.Key() != killed.cell.Key() || gone || math.IsInf(h.typical(ready), 1) {
 			continue
 		}
-		discovered := math.Min(median(h.took[resolverUpdated]), median(h.took[firstCall]))
+		discovered := math.Min(h.typical(resolverUpdated), h.typical(firstCall))
 		if math.IsInf(discovered, 1) {
 			return text + fmt.Sprintf(". Clients did not discover the next change (%s): no new backend got a call", clean(h.what))
 		}

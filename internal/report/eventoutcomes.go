@@ -80,7 +80,7 @@ type eventOutcome struct {
 	action result.Action
 	count  int
 	resets bool
-	at     []float64 // seconds
+	at     []float64 // seconds, of the rounds in which rpclab performed the event
 	failed uint64
 	codes  map[string]uint64 // of those
 	late   uint64
@@ -89,11 +89,11 @@ type eventOutcome struct {
 	answered, byAffected uint64
 	fair                 float64
 	called               *bool            // the affected backends, before the event in any round; nil: not known
-	took                 [steps][]float64 // ms, +Inf if not observed
+	took                 [steps][]float64 // ms in each of those rounds, +Inf if not observed
 	unrestored           []result.Took    // of the rounds whose balance was not restored
 	unfinished           bool             // in any round, when the load ended
 	backendsUnknown      bool             // in any round
-	errors               []string
+	errors               []string         // of the rounds in which rpclab did not perform the event
 }
 
 // The effects of an event, in the order of the table.
@@ -147,6 +147,12 @@ func eventOutcomes(arms []result.Arm, events map[result.ArmKey][]result.Event) [
 }
 
 func (o *eventOutcome) add(e result.Event) {
+	if e.Error != "" {
+		if !slices.Contains(o.errors, e.Error) {
+			o.errors = append(o.errors, e.Error)
+		}
+		return
+	}
 	o.at = append(o.at, e.AtMS/1000)
 	o.failed += e.Failed
 	o.late += e.Late
@@ -171,9 +177,17 @@ func (o *eventOutcome) add(e result.Event) {
 	if e.Took.BalanceNote != "" && e.Took.BalanceRestored == nil {
 		o.unrestored = append(o.unrestored, e.Took)
 	}
-	if e.Error != "" && !slices.Contains(o.errors, e.Error) {
-		o.errors = append(o.errors, e.Error)
+}
+
+// isPerformed reports whether rpclab performed the event in any round.
+func (o *eventOutcome) isPerformed() bool { return len(o.at) > 0 }
+
+// typical is the time in ms from the event to an effect, the median over rounds; +Inf: not observed.
+func (o *eventOutcome) typical(step int) float64 {
+	if !o.isPerformed() {
+		return math.Inf(1)
 	}
+	return median(o.took[step])
 }
 
 // isUntouched reports whether an arm whose recovery was not observed had nothing to recover from.

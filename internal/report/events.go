@@ -34,7 +34,7 @@ func eventTables(p *page, d result.Document) {
 		all := eventOutcomes(in.All, byArm)
 		every = append(every, all...)
 		for i, last := 0, places(all); i < last; i++ {
-			mine := slices.DeleteFunc(slices.Clone(all), func(h *eventOutcome) bool { return h.place != i })
+			mine := slices.DeleteFunc(slices.Clone(all), func(h *eventOutcome) bool { return h.place != i || !h.isPerformed() })
 			if len(mine) == 0 {
 				continue
 			}
@@ -86,8 +86,8 @@ func eventTable(arms []*eventOutcome) (t table, missing bool) {
 		{"ready", true}, {"resolver", true}, {"first call", true}, {"balanced", true}}
 	some := [steps]bool{}
 	for _, h := range arms {
-		for step, times := range h.took {
-			some[step] = some[step] || !math.IsInf(median(times), 1)
+		for step := range some {
+			some[step] = some[step] || !math.IsInf(h.typical(step), 1)
 		}
 	}
 	for _, h := range arms {
@@ -96,8 +96,8 @@ func eventTable(arms []*eventOutcome) (t table, missing bool) {
 			late = count(h.late)
 		}
 		row := []string{clean(h.arm), count(h.failed), late, h.share()}
-		for step, times := range h.took {
-			m := median(times)
+		for step := range some {
+			m := h.typical(step)
 			switch {
 			case some[step]:
 				missing = missing || math.IsInf(m, 1)

@@ -24,6 +24,9 @@ const never = "never"
 // notKnown is a value that rpclab could not measure.
 const notKnown = "?"
 
+// notPerformed stands for the effects of an event that rpclab could not perform.
+const notPerformed = "failed"
+
 // number groups the digits of a whole number: 12,345.
 func number(v float64) string {
 	digits := strconv.FormatFloat(math.Abs(math.Round(v)), 'f', 0, 64)

@@ -22,15 +22,14 @@ var disturbing = []result.Action{result.ActionScale, result.ActionStop, result.A
 
 // recovery is the effect of one event on every arm, over all rounds and cells.
 type recovery struct {
-	what   string
-	action result.Action
-	count  int
-	step   int                  // the time that says how soon clients recovered
-	took   map[string][]float64 // by arm, one for each cell, +Inf if not observed
-	// untouched are the arms that had sent no calls to the affected backends and lost none.
-	untouched  map[string]bool
-	unknown    map[string]bool // arms of which rpclab does not know which backends answered
-	unfinished bool            // in any round of any arm
+	what       string
+	action     result.Action
+	count      int
+	step       int                  // the time that says how soon clients recovered
+	took       map[string][]float64 // by arm, of its cells, +Inf if not observed; without cells that had nothing to recover from
+	failed     map[string]bool      // arms in which rpclab could not perform the event, in any cell
+	unknown    map[string]bool      // arms of which rpclab does not know which backends answered, in any cell
+	unfinished bool                 // in any round of any arm
 }
 
 // recoveries are those of all events that have a recovery time in any arm.
@@ -50,13 +49,19 @@ func recoveries(d result.Document) (all []recovery) {
 		if !is {
 			continue
 		}
-		r := recovery{what: mine[0].what, action: mine[0].action, count: mine[0].count, step: step, took: map[string][]float64{}, untouched: map[string]bool{}, unknown: map[string]bool{}}
+		r := recovery{what: mine[0].what, action: mine[0].action, count: mine[0].count, step: step, took: map[string][]float64{}, failed: map[string]bool{}, unknown: map[string]bool{}}
 		for _, o := range mine {
-			took := median(o.took[step])
-			r.took[o.arm] = append(r.took[o.arm], took)
 			r.unfinished = r.unfinished || o.unfinished
-			r.unknown[o.arm] = o.backendsUnknown && step != recovered
-			r.untouched[o.arm] = step != firstCall && math.IsInf(took, 1) && o.isUntouched()
+			took := o.typical(step)
+			switch {
+			case !o.isPerformed():
+				r.failed[o.arm] = true
+			case o.backendsUnknown && step != recovered:
+				r.unknown[o.arm] = true
+			case step != firstCall && math.IsInf(took, 1) && o.isUntouched():
+			default:
+				r.took[o.arm] = append(r.took[o.arm], took)
+			}
 		}
 		all = append(all, r)
 	}
@@ -71,7 +76,7 @@ func recoveryStep(mine []*eventOutcome) (step int, is bool) {
 		order = []int{avoided, recovered, firstCall}
 	}
 	for _, step := range order {
-		if slices.ContainsFunc(mine, func(o *eventOutcome) bool { return !math.IsInf(median(o.took[step]), 1) }) {
+		if slices.ContainsFunc(mine, func(o *eventOutcome) bool { return !math.IsInf(o.typical(step), 1) }) {
 			return step, true
 		}
 	}
@@ -127,6 +132,9 @@ func recoveryTable(p *page, d result.Document, most int) {
 	if shown(none) {
 		notes = append(notes, none+": not affected.")
 	}
+	if shown(notPerformed) {
+		notes = append(notes, notPerformed+": rpclab could not perform the event.")
+	}
 	if hidden := len(names) - len(t.rows); hidden > 0 {
 		notes = append(notes, plural(hidden, "more arm")+" not shown.")
 	}
@@ -135,14 +143,15 @@ func recoveryTable(p *page, d result.Document, most int) {
 	}
 }
 
-// text is the range of an arm's times over its cells, without arms that did not call the affected
-// backends.
+// text is the range of an arm's times over its cells.
 func (r recovery) text(arm string) string {
 	took := r.took[arm]
-	if r.unknown[arm] {
+	switch {
+	case r.unknown[arm]:
 		return notKnown
-	}
-	if len(took) == 0 || r.untouched[arm] {
+	case len(took) == 0 && r.failed[arm]:
+		return notPerformed
+	case len(took) == 0:
 		return none
 	}
 	return r.between(slices.Min(took), slices.Max(took))
@@ -182,10 +191,10 @@ func answerOfEvents(d result.Document) string {
 	text := lostInWords(d) + unfinishedInWords(d) + "." + beyondChance(d)
 	said := map[int]bool{}
 	for _, r := range recoveries(d) {
-		if !said[r.step] {
-			text += " " + r.inWords(d)
+		if words := r.inWords(d); words != "" && !said[r.step] {
+			text += words
+			said[r.step] = true
 		}
-		said[r.step] = true
 	}
 	return text
 }
@@ -258,7 +267,7 @@ func beyondChance(d result.Document) string {
 	return ""
 }
 
-// inWords says how soon the arms recovered, and which did not.
+// inWords says how soon the arms recovered, and which did not, with a space before it; "": that is known of no arm.
 func (r recovery) inWords(d result.Document) string {
 	words := map[int]string{
 		firstCall: "succeeded on a new backend", avoided: "stopped calling " + r.affected(), recovered: "received responses again",
@@ -268,7 +277,7 @@ func (r recovery) inWords(d result.Document) string {
 	for _, name := range armNames(d) {
 		took := r.took[name]
 		switch {
-		case len(took) == 0 || r.untouched[name] || r.unknown[name]:
+		case len(took) == 0 || r.unknown[name]:
 		case math.IsInf(slices.Max(took), 1):
 			didNot = append(didNot, clean(name))
 		default:
@@ -286,7 +295,10 @@ func (r recovery) inWords(d result.Document) string {
 		}
 		clauses = append(clauses, listed(didNot, mostNamed)+" never "+words)
 	}
-	return r.actionInWords() + ", " + strings.Join(clauses, "; ") + "."
+	if len(clauses) == 0 {
+		return ""
+	}
+	return " " + r.actionInWords() + ", " + strings.Join(clauses, "; ") + "."
 }
 
 // affected names the backends that the event affected, after actionInWords.

@@ -255,7 +255,7 @@ type Effect struct {
 	Balanced        float64 // until the balance was restored
 }
 
-// Effects are those of all events, for each cell in the order of the document.
+// Effects are those of all events that rpclab performed, for each cell in the order of the document.
 func Effects(d result.Document) (all [][]Effect) {
 	events := eventsByArm(d)
 	for _, in := range d.ArmsByCell() {
@@ -266,8 +266,11 @@ func Effects(d result.Document) (all [][]Effect) {
 
 func effects(outcomes []*eventOutcome) (all []Effect) {
 	for _, h := range outcomes {
+		if !h.isPerformed() {
+			continue
+		}
 		all = append(all, Effect{Arm: h.arm, What: clean(h.what), Place: h.place, At: median(h.at), Failed: h.failed,
-			ResolverUpdated: median(h.took[resolverUpdated]), FirstCall: median(h.took[firstCall]), Balanced: median(h.took[balancedAgain])})
+			ResolverUpdated: h.typical(resolverUpdated), FirstCall: h.typical(firstCall), Balanced: h.typical(balancedAgain)})
 	}
 	return all
 }

@@ -24,7 +24,7 @@ func copyWithoutPaths(v reflect.Value) reflect.Value {
 	switch v.Kind() {
 	case reflect.String:
 		if text := v.String(); strings.Contains(text, "/") {
-			return reflect.ValueOf(shortenPaths(text)).Convert(v.Type())
+			return reflect.ValueOf(ShortenPaths(text)).Convert(v.Type())
 		}
 	case reflect.Pointer, reflect.Interface:
 		if v.IsNil() {
@@ -83,8 +83,8 @@ var roots = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`/(?:` + strings.Join(names, "|") + `)(?:/+[^\s/"'` + "`" + `,;:()<>\[\]{}|\\]+)+/?`)
 })
 
-// shortenPaths keeps the last element of each absolute path in a text.
-func shortenPaths(text string) string {
+// ShortenPaths is [WithoutPaths] for a text.
+func ShortenPaths(text string) string {
 	var out strings.Builder
 	done := 0
 	for _, at := range roots().FindAllStringIndex(text, -1) {

@@ -22,7 +22,7 @@ func TestTextsLoseTheirPaths(t *testing.T) {
 		"GET http://127.0.0.1:8080/home/items/7, https://a.example/usr/x": "GET http://127.0.0.1:8080/home/items/7, https://a.example/usr/x",
 		"./tests/tmp/mine.yaml ../usr/x access_log /dev/null 1/2":         "./tests/tmp/mine.yaml ../usr/x access_log /dev/null 1/2",
 	} {
-		if got := shortenPaths(text); got != want {
+		if got := ShortenPaths(text); got != want {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
 		}
 	}

@@ -80,6 +80,28 @@ func TestSaveStoresDocumentAndTrials(t *testing.T) {
 	}
 }
 
+// TestSaveStoresAllOrNothing fails in the middle of a save: a run without its document would look interrupted, and a
+// second import would skip it.
+func TestSaveStoresAllOrNothing(t *testing.T) {
+	dir, ctx := t.TempDir(), context.Background()
+	s, d := openStore(t, dir), sampleDocument(t)
+	_, err := s.db.Exec("CREATE TRIGGER full BEFORE INSERT ON trials BEGIN SELECT RAISE(FAIL, 'the disk is full'); END")
+	must(t, err)
+	if err := s.Save(ctx, d); !errors.Is(err, ErrStore) || !strings.Contains(err.Error(), "the disk is full") {
+		t.Fatalf("Save returned %v, want that the disk is full", err)
+	}
+	rows, err := s.List(ctx)
+	must(t, err)
+	locks, err := filepath.Glob(filepath.Join(dir, "*.running"))
+	must(t, err)
+	if len(rows)+len(locks) > 0 {
+		t.Errorf("a failed Save leaves runs %+v and lock files %v", rows, locks)
+	}
+	_, err = s.db.Exec("DROP TRIGGER full")
+	must(t, err)
+	must(t, s.Save(ctx, d))
+}
+
 // TestGetReturnsTheTrialsOfAKilledRun closes the store before Finish and opens it again.
 func TestGetReturnsTheTrialsOfAKilledRun(t *testing.T) {
 	dir, ctx := t.TempDir(), context.Background()

@@ -18,16 +18,16 @@ const (
 	retryAfter        = 1000 // ms before a browser reconnects
 )
 
-// cursor is what a client has received: trials of a run, and seconds of the current trial. It is
+// cursor is what a client has received: trials of a run, and seconds of the current load. It is
 // the ID of the last event, so that a client that reconnects, also to another server, receives
 // everything once.
 type cursor struct {
-	run                    string
-	trials, order, seconds int
+	run                   string
+	trials, load, seconds int
 }
 
 func (c cursor) String() string {
-	return fmt.Sprintf("%s/%d/%d/%d", c.run, c.trials, c.order, c.seconds)
+	return fmt.Sprintf("%s/%d/%d/%d", c.run, c.trials, c.load, c.seconds)
 }
 
 // cursorOf reads a Last-Event-ID; an invalid ID is the zero cursor.
@@ -36,7 +36,7 @@ func cursorOf(id string) (c cursor) {
 	if len(part) != 2 {
 		return cursor{}
 	}
-	if _, err := fmt.Sscanf(string(part[1]), "%d/%d/%d", &c.trials, &c.order, &c.seconds); err != nil {
+	if _, err := fmt.Sscanf(string(part[1]), "%d/%d/%d", &c.trials, &c.load, &c.seconds); err != nil {
 		return cursor{}
 	}
 	c.run = string(part[0])
@@ -49,16 +49,13 @@ func (l *live) after(c cursor) (State, cursor, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.state
-	next := cursor{trials: len(s.Trials), order: -1, seconds: len(s.Seconds)}
+	next := cursor{trials: len(s.Trials), load: s.load, seconds: len(s.Seconds)}
 	if s.Run != nil {
 		next.run = s.Run.ID
 	}
-	if s.Now != nil {
-		next.order = s.Now.Order
-	}
 	if c.run == next.run && 0 <= c.trials && c.trials <= next.trials {
 		s.FromTrial = c.trials
-		if c.order == next.order && 0 <= c.seconds && c.seconds <= next.seconds {
+		if c.load == next.load && 0 <= c.seconds && c.seconds <= next.seconds {
 			s.FromSecond = c.seconds
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -135,6 +136,34 @@ func TestATrialShowsTheShareOfItsLostCalls(t *testing.T) {
 	p.Ended.Latency = result.Histogram{P50: 1, P99: 60000, Lost: 0.02}
 	if got := newFinishedTrial(p); *got.P50 != 1 || *got.P99 != 60000 || got.Lost != 0.02 {
 		t.Errorf("the trial is %+v, want the percentiles of all calls and the share of those lost", got)
+	}
+}
+
+// The time of a trial continues over the loads of a search, and of arms that take turns.
+func TestSecondsOfSeveralLoadsFollowEachOther(t *testing.T) {
+	l := newLive()
+	l.Begin(experiment.Plan{Name: "small"}, "id")
+	l.Show(trial(0))
+	for _, at := range []time.Duration{time.Second, 2 * time.Second, time.Second} {
+		l.Show(liveSecond(0, at))
+	}
+	other := liveSecond(0, 1500*time.Millisecond)
+	other.Live.Arm = "two"
+	l.Show(other)
+	state, seen, _ := l.after(cursor{})
+	var at []float64
+	for _, s := range state.Seconds {
+		at = append(at, s.At)
+	}
+	if want := []float64{1, 2, 3, 4.5}; !slices.Equal(at, want) || state.Seconds[3].Failed != 3 {
+		t.Errorf("the seconds are at %v and %d calls failed, want %v and 3", at, state.Seconds[3].Failed, want)
+	}
+	l.Show(trial(0)) // begins once more, as on a search over several rounds
+	for i := range 5 {
+		l.Show(liveSecond(0, time.Duration(i+1)*time.Second))
+	}
+	if state, _, _ := l.after(seen); state.FromSecond != 0 || len(state.Seconds) != 5 {
+		t.Errorf("a client that has 4 seconds of the load before receives seconds from %d, want all", state.FromSecond)
 	}
 }
 

@@ -35,6 +35,10 @@ type State struct {
 	Answer   string           `json:"answer,omitempty"`
 	Verdicts []result.Verdict `json:"verdicts"`
 	Queue    []queuedRun      `json:"queue"`
+	// FailedRuns failed before runs that were queued behind them, the newest last.
+	FailedRuns []failedRun `json:"failed_runs"`
+
+	load int // counts the loads of the run, to which Now and Seconds belong
 }
 
 type liveRun struct {
@@ -59,6 +63,9 @@ type liveTrial struct {
 	Errors   map[string]uint64 `json:"errors"`          // calls that failed, by code
 	Dropped  uint64            `json:"dropped"`
 	Events   []event           `json:"events"`
+
+	arm          string // that made the current load
+	load, before second // last second of the current load, and the end of the loads before it
 }
 
 type event struct {
@@ -117,7 +124,7 @@ type live struct {
 
 func newLive() *live {
 	return &live{
-		state:   State{Phase: "idle", Trials: []finishedTrial{}, Seconds: []second{}, Verdicts: []result.Verdict{}, Queue: []queuedRun{}},
+		state:   State{Phase: "idle", Trials: []finishedTrial{}, Seconds: []second{}, Verdicts: []result.Verdict{}, Queue: []queuedRun{}, FailedRuns: []failedRun{}},
 		changed: make(chan struct{}), done: make(chan struct{}),
 	}
 }
@@ -169,7 +176,7 @@ func (l *live) Begin(plan experiment.Plan, id string) {
 		run.Arms = append(run.Arms, arm.Name)
 	}
 	l.change(func(s *State) {
-		*s = State{Phase: "running", Run: run, Trials: []finishedTrial{}, Seconds: []second{}, Verdicts: []result.Verdict{}, Queue: s.Queue}
+		*s = State{Phase: "running", Run: run, Trials: []finishedTrial{}, Seconds: []second{}, Verdicts: []result.Verdict{}, Queue: s.Queue, FailedRuns: s.FailedRuns}
 	})
 }
 
@@ -180,6 +187,7 @@ func (l *live) Show(p lab.Progress) {
 			s.Now = &liveTrial{Order: p.Trial.Order, Round: p.Trial.Round, Arm: p.Trial.Arm, Cell: result.Cell(p.Trial.Cell).String(),
 				Backends: map[string]uint64{}, Errors: map[string]uint64{}, Events: []event{}}
 			s.Seconds = []second{}
+			s.load++
 		}
 		now := s.Now.copied() // a follower may still read the old one
 		s.Now, s.LeftS, now.Doing = now, nil, p.Doing
@@ -189,7 +197,7 @@ func (l *live) Show(p lab.Progress) {
 		}
 		switch {
 		case p.Event != nil:
-			now.Events = append(now.Events, event{p.Event.AtMS, p.Event.What, append([]string{}, p.Event.Affected...), p.Event.Error})
+			now.Events = append(now.Events, event{p.Event.AtMS, p.Event.What, append([]string{}, p.Event.Affected...), result.ShortenPaths(p.Event.Error)})
 		case p.Live != nil:
 			s.Seconds = append(s.Seconds, now.addSecond(*p.Live))
 		case p.Ended != nil:
@@ -205,7 +213,8 @@ func (c liveTrial) copied() *liveTrial {
 	return &c
 }
 
-// addSecond adds the counts of one second to those of the trial.
+// addSecond adds the counts of one second to those of the trial. The loads of a search, or of arms that take turns, follow
+// each other.
 func (c *liveTrial) addSecond(l lab.Live) second {
 	for id, n := range l.Backends {
 		c.Backends[id] += n
@@ -214,7 +223,13 @@ func (c *liveTrial) addSecond(l lab.Live) second {
 		c.Errors[code] += n
 	}
 	c.Dropped += l.Dropped
-	s := second{At: l.Elapsed.Seconds(), Rate: l.Rate, Failed: l.Failed}
+	this := second{At: l.Elapsed.Seconds(), Failed: l.Failed}
+	if this.At <= c.load.At || c.arm != l.Arm {
+		c.before.At += c.load.At
+		c.before.Failed += c.load.Failed
+	}
+	c.load, c.arm = this, l.Arm
+	s := second{At: c.before.At + this.At, Rate: l.Rate, Failed: c.before.Failed + this.Failed}
 	if l.P99 > 0 {
 		s.P50, s.P99 = ms(l.P50), ms(l.P99)
 	}
@@ -223,7 +238,7 @@ func (c *liveTrial) addSecond(l lab.Live) second {
 
 func newFinishedTrial(p lab.Progress) finishedTrial {
 	e := finishedTrial{Order: p.Trial.Order, Round: p.Trial.Round, Arm: p.Trial.Arm, Cell: result.Cell(p.Trial.Cell).String(),
-		Calls: p.Ended.Calls, Rate: p.Ended.Rate, Failed: p.Ended.Measures.Failed() + p.Ended.Dropped, Why: p.Ended.Failed}
+		Calls: p.Ended.Calls, Rate: p.Ended.Rate, Failed: p.Ended.Measures.Failed() + p.Ended.Dropped, Why: result.ShortenPaths(p.Ended.Failed)}
 	if !p.Ended.Latency.Empty() {
 		e.P50, e.P99, e.Lost = &p.Ended.Latency.P50, &p.Ended.Latency.P99, p.Ended.Latency.Lost
 	}
@@ -255,6 +270,7 @@ func (l *live) End(d result.Document, err error) {
 		if d.ID == "" {
 			return
 		}
+		d = result.WithoutPaths(d)
 		s.Answer = report.Answer(d)
 		for _, v := range d.Verdicts {
 			if !v.Secondary && v.Kind == "baseline" {
@@ -274,11 +290,30 @@ type queuedRun struct {
 	Planned    int    `json:"planned"`
 }
 
+// failedRun is a run that failed.
+type failedRun struct {
+	ID         string `json:"id"`
+	Experiment string `json:"experiment"`
+	Why        string `json:"why"`
+}
+
+// keepFailed keeps the last run, if it failed, for the time when the state is that of the next.
+func (l *live) keepFailed() {
+	l.change(func(s *State) {
+		if s.Phase == "failed" && s.Run != nil {
+			all := append(slices.Clone(s.FailedRuns), failedRun{s.Run.ID, s.Run.Experiment, s.Why})
+			s.FailedRuns = all[max(0, len(all)-maxQueued):]
+		}
+	})
+}
+
+func (l *live) forgetFailed() { l.change(func(s *State) { s.FailedRuns = []failedRun{} }) }
+
 // endPhase returns the phase of a run that ended, and why.
 func endPhase(d result.Document, err error) (phase, why string) {
 	switch {
 	case err != nil && !errors.Is(err, context.Canceled):
-		return "failed", err.Error()
+		return "failed", result.ShortenPaths(err.Error())
 	case d.Partial || err != nil:
 		return "partial", "The run was stopped before its last trial."
 	}

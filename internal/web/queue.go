@@ -37,6 +37,7 @@ type Run struct {
 	ID      string
 	Plan    lab.Plan
 	Command string // command line that makes the same run
+	queued  bool   // behind other runs
 }
 
 // add starts a run or queues it, and returns its position in the queue.
@@ -50,6 +51,7 @@ func (q *queue) add(run *Run) (place int, err error) {
 		return 0, problem{http.StatusTooManyRequests, fmt.Sprintf("The queue is full with %d runs; remove one, or try again later.", maxQueued)}
 	}
 	if q.busy {
+		run.queued = true
 		q.queued = append(q.queued, run)
 		q.publish()
 		return len(q.queued), nil

@@ -92,6 +92,11 @@ const maxRunTime = 4 * time.Hour
 func (s *Server) conduct(ctx context.Context, run *Run) {
 	ctx, stop := context.WithTimeout(ctx, maxRunTime)
 	defer stop()
+	if run.queued {
+		s.live.keepFailed()
+	} else {
+		s.live.forgetFailed() // who started this run has seen them
+	}
 	show, end := s.Follow(run.Plan.Plan, run.ID, stop)
 	d, err := s.Conduct(ctx, *run, show)
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {

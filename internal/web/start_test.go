@@ -20,6 +20,7 @@ import (
 	"rpclab/experiments"
 	"rpclab/internal/experiment"
 	"rpclab/internal/lab"
+	"rpclab/internal/result"
 	"rpclab/internal/service/method"
 	"rpclab/internal/testkit"
 )
@@ -143,6 +144,35 @@ func TestOneRunIsInProgressWhileOthersAreQueued(t *testing.T) {
 	})
 	if d, complete, err := s.store.Get(t.Context(), first); err != nil || !complete || !d.Partial {
 		t.Errorf("the stopped run is stored: complete %v, partial %v, %v; want a complete document that is partial", complete, d.Partial, err)
+	}
+}
+
+// A run that fails is not stored, so the page keeps its reason while the runs behind it go on.
+func TestAFailedRunIsShownWhileOthersFollow(t *testing.T) {
+	ends := make(chan error)
+	s := serve(t, func(o *Options) {
+		o.Conduct = func(ctx context.Context, _ Run, _ func(lab.Progress)) (result.Document, error) {
+			select {
+			case err := <-ends:
+				return result.Document{}, err
+			case <-ctx.Done():
+				return result.Document{}, ctx.Err()
+			}
+		}
+	})
+	first, second := s.begin(t), s.begin(t)
+	ends <- errors.New("/home/ann/shop/server does not start")
+	testkit.Await(t, "the second run is in progress", func() bool { return s.state(t).Run.ID == second })
+	want := []failedRun{{first, "small", "…/server does not start"}}
+	if got := s.state(t).FailedRuns; !slices.Equal(got, want) {
+		t.Errorf("while the second run is in progress the failed runs are %+v, want %+v", got, want)
+	}
+	ends <- nil
+	testkit.Await(t, "the second run has ended", func() bool { return s.state(t).Phase == "done" })
+	third := s.begin(t)
+	testkit.Await(t, "the third run is in progress", func() bool { return s.state(t).Run.ID == third })
+	if got := s.state(t).FailedRuns; len(got) != 0 {
+		t.Errorf("after a run that was not queued was started, the failed runs are %+v, want none", got)
 	}
 }
 

@@ -111,10 +111,10 @@ func TestCallersMakeTheCallsOfEveryPace(t *testing.T) {
 		c.allAnswered(t, c.load(t, inTurn(7, 100)), 100, "b")
 		c.allAnswered(t, c.load(t, fields{"burst": fields{"calls": 30}}), 30, "b")
 		at := time.Now().Add(time.Second)
-		of := c.load(t, fields{"at_ns": at.UnixNano(), "open": fields{"rate": 100, "duration_ns": 300_000_000}})
+		of := c.load(t, fields{"at_ns": at.UnixNano(), "open": fields{"rate": 100, "first_ns": 5_000_000, "duration_ns": 300_000_000}})
 		c.allAnswered(t, of, 30, "b")
 		for _, call := range of.calls {
-			if due := at.Add(time.Duration(call.N) * 10 * time.Millisecond); time.Unix(0, call.Due).Sub(due).Abs() > time.Microsecond {
+			if due := at.Add(5*time.Millisecond + time.Duration(call.N)*10*time.Millisecond); time.Unix(0, call.Due).Sub(due).Abs() > time.Microsecond {
 				t.Errorf("call %d was due at %d, want %d", call.N, call.Due, due.UnixNano())
 			}
 		}

@@ -45,6 +45,32 @@ func storeRun(t *testing.T, data string, args ...string) string {
 	return id[1]
 }
 
+func TestFilesAreReportedAndComparedWithoutAStore(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	noStore := filepath.Join(dir, "no-directory")
+	if err := os.WriteFile(noStore, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	experiment, before, after := filepath.Join(dir, "small.yaml"), filepath.Join(dir, "before.json"), filepath.Join(dir, "after.json")
+	if err := os.WriteFile(experiment, []byte(small), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	run := []string{"run", experiment, "--no-store", "--json"}
+	for _, c := range []struct {
+		args []string
+		code int
+	}{
+		{append(run, before), 0}, {append(run, after, "--gate", "p50 ratio < 9", "--allow", "busy", "--against", before), 0},
+		{[]string{"report", before}, 0}, {[]string{"compare", before, after, "--allow", "busy"}, 0},
+		{[]string{"report", "latest"}, 3}, {[]string{"compare", before, "latest"}, 3},
+	} {
+		if s := rpclabIn(t, noStore, c.args...); s.code != c.code {
+			t.Errorf("%v: exit code %d, want %d\n%s%s", c.args, s.code, c.code, s.stdout, s.stderr)
+		}
+	}
+}
+
 func TestAGateFailsOnARealRegressionOnly(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()

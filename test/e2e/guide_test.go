@@ -10,8 +10,11 @@ import (
 	"rpclab/internal/testkit/pages"
 )
 
-// fewArms are the arms of those commands of the guide that take long with all of them.
+// fewArms are the arms of those commands of the guide that take long with all of them and several rounds.
 var fewArms = map[string]string{"churn": "clusterip-shared,endpointslice", "rollout": "clusterip,endpointslice", "policies": "round-robin,least-request"}
+
+// ownExperiments are the experiments of the guide, with flags that make them short.
+var ownExperiments = map[string]string{"versions.yaml": "--rounds 4 --set load.open.duration=1s", "roll.yaml": "--rounds 1"}
 
 // TestTheGuideToYourService executes docs/your-service.md from top to bottom: its files are written and its commands
 // run, except those for Kubernetes, which the tests there run.
@@ -32,13 +35,13 @@ func TestTheGuideToYourService(t *testing.T) {
 	for name, args := range map[string]string{"greeter": `"$@"`, "v1": `--listen "$1" --delay 2ms`, "v2": `--listen "$1" --delay 3ms`} {
 		write(name, "#!/bin/sh\nexec '"+testkit.Rpclab(t)+"' server "+args+"\n")
 	}
-	service, versions, commands := "", "", 0
+	service, commands := "", 0
 	run := func(line string) {
 		t.Helper()
 		line, output, _ := strings.Cut(line, " > ")
 		args := strings.Fields(line)[1:]
 		if arms := fewArms[args[min(1, len(args)-1)]]; arms != "" {
-			args = append(args, "--arms", arms)
+			args = append(args, "--arms", arms, "--rounds", "1")
 		}
 		c := command(t, data, args...)
 		c.Dir = dir
@@ -68,13 +71,9 @@ func TestTheGuideToYourService(t *testing.T) {
 			write("greeter.yaml", "service: greeter\n"+block+"calls:"+calls)
 		case strings.HasPrefix(block, "server:"): // on Kubernetes
 		case first == "experiment:":
-			versions = block
-			write("versions.yaml", versions)
-			run("rpclab run versions.yaml --rounds 4 --set load.open.duration=1s")
-		case strings.HasPrefix(block, "arms:"):
-			before, _, _ := strings.Cut(versions, "arms:")
-			write("rollout.yaml", before+block)
-			run("rpclab run rollout.yaml --rounds 1")
+			file := strings.Fields(block)[1] + ".yaml"
+			write(file, block)
+			run("rpclab run " + file + " " + ownExperiments[file])
 		default:
 			t.Errorf("the test does not know what to do with this part of the guide:\n%s", block)
 		}

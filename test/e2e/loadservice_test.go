@@ -200,6 +200,8 @@ func TestWrongLoadsOfServiceFiles(t *testing.T) {
 		{[]string{"--service", file, "--search", "p99 < 5ms", "-c", "5"}, "--concurrency makes a closed loop"},
 		{[]string{"--service", file, "--search", "p99 < 5ms", "--search-from", "9", "--search-to", "8"}, "--search-to must be more than --search-from, 9/s, not 8/s"},
 		{[]string{"--service", file, "--search", "p99 < 5ms", "--search-precision", "2"}, "--search-precision 2: use 0.1% to 50%"},
+		{[]string{"--service", file, "--rate", "5", "-n", "5", "--arrivals", "poisson"}, "--calls with --arrivals poisson does not work with --service: set --duration"},
+		{[]string{"--service", file, "--max-in-flight", "5"}, "--max-in-flight limits an open loop: set --rate"},
 		{[]string{"--service", file, "--search-to", "50"}, "--search-to needs --search: set the condition"},
 		{[]string{"--service", "none.yaml"}, "cannot read the service file: open none.yaml"},
 		{[]string{"--listen", "127.0.0.1:1", "--call", sayHello, "127.0.0.1:1"}, "--listen is the address of the page: add --web"},

@@ -257,6 +257,10 @@ func TestGateRunsLoads(t *testing.T) {
 	if out, code := j.bash(t, gate); code != 0 || !strings.Contains(out, "::warning title=rpclab::the base branch cannot run this command") {
 		t.Errorf("the base branch has no service: exit code %d\n%s", code, out)
 	}
+	j.env["MISSING"] = "fail"
+	if out, code := j.bash(t, gate); code != 1 || !strings.Contains(out, "no earlier result, so the gates fail") {
+		t.Errorf("the base branch has no service, and MISSING is fail: exit code %d\n%s", code, out)
+	}
 	j.env["BASE"] = "."
 	if out, code := j.bash(t, gate); code != 0 || !strings.Contains(out, "rpclab: gates: ") {
 		t.Errorf("a load of the same code: exit code %d\n%s", code, out)

@@ -265,6 +265,22 @@ func TestHelp(t *testing.T) {
 	}
 }
 
+func TestListPrintsTheFileOfAnExperiment(t *testing.T) {
+	t.Parallel()
+	want, err := os.ReadFile("../../experiments/channels.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := rpclab(t, "list", "channels"); s.code != 0 || s.stdout != string(want) {
+		t.Errorf("exit code %d; it prints\n%s\nwant the file", s.code, s.stdout)
+	}
+	for want, args := range map[string][]string{`no built-in experiment "chanels"; did you mean "channels"?`: {"chanels"}, "accepts one experiment, but got 2": {"chain", "churn"}} {
+		if s := rpclab(t, append([]string{"list"}, args...)...); s.code != 2 || !strings.Contains(s.stderr, want) {
+			t.Errorf("list %v: exit code %d: %s; want 2 and %q", args, s.code, s.stderr, want)
+		}
+	}
+}
+
 func TestDoctor(t *testing.T) {
 	t.Parallel()
 	s := rpclab(t, "doctor")

@@ -52,7 +52,7 @@ func TestIstioCosts(t *testing.T) {
 			if has := arm.Resources.Proxy.CPU > 0 && arm.Resources.Proxy.RSS > 0; has != (arm.Name != "none") {
 				t.Errorf("%s, %s: the proxies used %+v", mode, arm.Name, arm.Resources.Proxy)
 			}
-			t.Logf("%s, %s", mode, costs(arm))
+			t.Logf("%s, %s: %s", mode, arm.Name, costs(arm))
 		}
 		if none, mesh := d.Arms[0].Latency.P50, d.Arms[2].Latency.P50; mesh <= none {
 			t.Errorf("%s: the p50 through two proxies is %.2f ms, and %.2f ms without a proxy; want more", mode, mesh, none)
@@ -101,8 +101,22 @@ func costs(a result.Arm) string {
 		}
 		return fmt.Sprintf("%.0f", cpu)
 	}
-	return fmt.Sprintf("| %s | %.2f | %.2f | %s | %s | %s | %.0f |", a.Name, a.Latency.P50, a.Latency.P99,
+	return fmt.Sprintf("%.2f | %.2f | %s | %s | %s | %.0f |", a.Latency.P50, a.Latency.P99,
 		us(a.Resources.Client.CPU), us(a.Resources.Proxy.CPU), us(a.Resources.Server.CPU), float64(a.Resources.Proxy.RSS)/(1<<20))
+}
+
+// meshAnswer is what a sidecar of each kind adds to the median latency, and its CPU time.
+func meshAnswer(d result.Document) string {
+	times := func(arm string) string {
+		v := verdictOn(d, "latency_p50", arm, "none")
+		if v.Decision != "worse" {
+			return fmt.Sprintf("between %.2f and %.2f times as long", v.CI[0], v.CI[1])
+		}
+		return fmt.Sprintf("%.2f times as long (%.2f–%.2f)", v.Ratio, v.CI[0], v.CI[1])
+	}
+	return fmt.Sprintf("**With strict mutual TLS, the median call takes %s through Istio as without a proxy, and %s through rpclab's Envoy sidecar. "+
+		"A call costs %.0f µs of CPU time in Istio's proxies, and %.0f µs in the sidecar.**", times("istio"), times("envoy-sidecar"),
+		d.Arms[2].Resources.Proxy.CPU, d.Arms[1].Resources.Proxy.CPU)
 }
 
 // meshPage writes the page with the runs of all modes.
@@ -112,24 +126,26 @@ func meshPage(byMode map[string]result.Document) string {
 	linux, _, _ := strings.Cut(d.Machine.Kernel, "-")
 	fmt.Fprintf(&b, `# What do the sidecars of a mesh cost?
 
+%s
+
 A call through Istio passes two Envoys, beside the caller and beside the backend; a call through rpclab's Envoy sidecar
 passes one, without encryption. One caller makes 200 calls/s to three backends. Latencies are in milliseconds. CPU time
 is in microseconds a call, of all processes of a kind. Memory is of all proxies, in MiB.
 
 Made on %s with %d CPUs (%s), Linux %s, Kubernetes %s on the same machine. Rounds: %d.
-With fewer than 4, small differences may be chance. The whole cluster shares the CPUs, so compare rows of one table
+Each row says how its p50 compares with that of none, with the range of the ratio. The whole cluster shares the CPUs, so compare rows of one table
 only. Istio is a snapshot of 1.31 with [upstream's Envoy](../../test/cluster/istio/README.md). This command measures
 them again:
 
 <!-- not run: it writes this page, and takes minutes -->
     go run ./test/cluster with -- go test ./test/kube -run IstioCosts -update
 
-`, time.Now().UTC().Format(time.DateOnly), d.Machine.CPUs, d.Machine.Model, linux, d.Machine.Kubernetes, len(d.Arms[0].Trials))
+`, meshAnswer(d), time.Now().UTC().Format(time.DateOnly), d.Machine.CPUs, d.Machine.Model, linux, d.Machine.Kubernetes, len(d.Arms[0].Trials))
 	titles := map[string]string{"DISABLE": "Without mutual TLS", "PERMISSIVE": "Permissive: mutual TLS between sidecars, plain text from others", "STRICT": "Strict: mutual TLS only"}
 	for _, mode := range meshModes {
-		fmt.Fprintf(&b, "## %s\n\n| arm | p50 | p99 | CPU of the caller | of proxies | of servers | memory of proxies |\n|---|--:|--:|--:|--:|--:|--:|\n", titles[mode])
+		fmt.Fprintf(&b, "## %s\n\n| arm | p50 against none | p50 | p99 | CPU of the caller | of proxies | of servers | memory of proxies |\n|---|---|--:|--:|--:|--:|--:|--:|\n", titles[mode])
 		for _, arm := range byMode[mode].Arms {
-			fmt.Fprintln(&b, costs(arm))
+			fmt.Fprintf(&b, "| %s | %s | %s\n", arm.Name, inWords(verdictOn(byMode[mode], "latency_p50", arm.Name, "none")), costs(arm))
 		}
 		b.WriteString("\n")
 	}

@@ -1,21 +1,86 @@
 package kube
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"rpclab/internal/result"
 	"rpclab/internal/testkit"
 )
 
-// The tests Soak run with make cluster-soak, whose cluster has at most ten endpoints in a slice.
+// The tests Soak run with make cluster-soak, whose cluster has at most ten endpoints in a slice. With -update, those of
+// this file write their sections of docs/findings/scale.md.
+
+const scalePath = "../../docs/findings/scale.md"
+
+// The sections of the page, in their order.
+const (
+	callersTitle    = "Twenty callers"
+	backendsTitle   = "A hundred backends in ten EndpointSlices"
+	autoscalerTitle = "Backends that a HorizontalPodAutoscaler adds"
+	drainTitle      = "A node is drained"
+)
+
+const scaleIntro = `# What changes with many callers, many backends and an autoscaler?
+
+**Backends that an autoscaler adds receive calls only on routes that watch the endpoints: a channel over ClusterIP or a
+headless Service keeps its connections, so it sends them none.** A hundred backends in several EndpointSlices all receive
+calls, except with kuberesolver, which uses one slice. Several caller pods share one load and start it together.
+
+rpclab sends these calls from pods of a Kubernetes cluster on one machine, whose processors the callers, the backends and
+the cluster share. So the times are longer than on a cluster with processors to spare. Each event happened once on each
+route, so small differences between routes may be chance. This command measures them again:
+
+<!-- not run: it writes this page, and takes 15 minutes -->
+    go run ./test/cluster with --name soak --endpoints-per-slice 10 -- go test ./test/kube \
+      -timeout 90m -run 'SoakTwenty|SoakHundred|SoakAutoscaler|SoakDrain' -update
+
+`
+
+// writeScale writes a section of the page: what was measured, on which machine, and a table.
+func writeScale(t *testing.T, title, text string, on result.Machine, header string, rows []string) {
+	t.Helper()
+	if t.Failed() || !*testkit.Update {
+		return
+	}
+	page, err := os.ReadFile(scalePath)
+	if errors.Is(err, fs.ErrNotExist) {
+		page, err = []byte(scaleIntro), nil
+		for _, title := range []string{callersTitle, backendsTitle, autoscalerTitle, drainTitle} {
+			page = append(page, "## "+title+"\n\n"...)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(page), "## "+title+"\n")
+	if !found {
+		t.Fatalf("%s has no section %q", scalePath, title)
+	}
+	later := ""
+	if i := strings.Index(rest, "## "); i >= 0 {
+		later = rest[i:]
+	}
+	columns := strings.Count(header, "|") - 1
+	section := fmt.Sprintf("## %s\n\n%s\n\n%s\n|---|%s\n%s\n\nMade on %s with %d CPUs (%s), Kubernetes %s.\n\n", title, text, header, strings.Repeat("--:|", columns-1),
+		strings.Join(rows, "\n"), time.Now().UTC().Format(time.DateOnly), on.CPUs, on.Model, on.Kubernetes)
+	if err := os.WriteFile(scalePath, []byte(strings.TrimRight(before+section+later, "\n")+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // TestSoakTwentyCallers reports what a caller costs and how far apart callers start.
 func TestSoakTwentyCallers(t *testing.T) {
 	d := mustRun(t, "testdata/callers.yaml", "--set", "callers=20", "--set", "load.open.rate=400", "--set", "load.open.duration=5s", "--rounds", "3")
+	var rows []string
 	for _, trial := range d.Arms[0].Trials {
 		var calls uint64
 		var rate float64
@@ -28,29 +93,42 @@ func TestSoakTwentyCallers(t *testing.T) {
 		}
 		checkMergedHistogram(t, trial)
 		slices.Sort(cpu)
-		t.Logf("round %d: %d callers, %.0f calls/s together, CPU time a call %.0f to %.0f µs (median %.0f), started within %.1f ms; 100,000 calls/s need %.1f CPUs of callers",
-			trial.Round, len(trial.Callers), rate, cpu[0], cpu[len(cpu)-1], cpu[len(cpu)/2], result.Skew(trial.Callers), cpu[len(cpu)/2]/10)
+		rows = append(rows, fmt.Sprintf("| %d | %.0f | %.0f | %.0f | %.0f | %.1f | %.1f |", trial.Round, rate, cpu[0], cpu[len(cpu)/2], cpu[len(cpu)-1],
+			result.Skew(trial.Callers), cpu[len(cpu)/2]/10))
+		t.Log(rows[len(rows)-1])
 	}
+	writeScale(t, callersTitle, `Twenty pods make 400 calls/s together, 20 each. CPU time is in µs a call, of the callers with the least, the median and the
+most; it is high because each of so few calls wakes an idle process. The last column multiplies the median by 100,000
+calls/s: it is an estimate on paper, and a busier caller needs less for each call.`, d.Machine,
+		"| round | calls/s | least | median | most | starts apart, ms | CPUs for 100,000 calls/s |", rows)
 }
 
 // TestSoakHundredBackendsInTenSlices makes calls to backends whose EndpointSlices the controller made.
 func TestSoakHundredBackendsInTenSlices(t *testing.T) {
 	d := mustRun(t, "testdata/routes.yaml", "--arms", "headless,endpointslice,kuberesolver,xds", "--set", "server.replicas=100")
+	var rows []string
 	for _, arm := range d.Arms {
 		used := answering(arm)
-		t.Logf("%s: %d of 100 backends received calls, Jain's index %.3f, %d of %d calls failed", arm.Name, used, arm.Balance.Jain, arm.Failed(), arm.Calls)
+		rows = append(rows, fmt.Sprintf("| %s | %d | %.3f | %d of %d |", arm.Name, used, arm.Balance.Jain, arm.Failed(), arm.Calls))
+		t.Log(rows[len(rows)-1])
 		if one := arm.Name == "kuberesolver"; one && used > 10 || !one && used != 100 {
 			t.Errorf("%s: %d backends received calls, want all 100, or the 10 of one slice with kuberesolver", arm.Name, used)
 		}
 	}
+	writeScale(t, backendsTitle, `The cluster puts at most ten endpoints into a slice; others put a hundred. kuberesolver uses the slice that [changed
+last](https://github.com/sercand/kuberesolver/issues/66).`, d.Machine, "| route | backends that received calls | Jain's index | lost calls |", rows)
 }
 
 // TestSoakDrain reports the losses of each route when a node is drained while a budget protects the backends.
 func TestSoakDrain(t *testing.T) {
+	var rows []string
+	var on result.Machine
 	for _, route := range []string{"clusterip", "headless", "endpointslice", "kuberesolver", "xds"} {
-		trial := drained(t, "--set", "route="+route, "--set", "load.open.duration=25s").Arms[0].Trials[0]
+		d := drained(t, "--set", "route="+route, "--set", "load.open.duration=25s")
+		trial := d.Arms[0].Trials[0]
 		e := trial.Events[0]
-		t.Logf("%s: %d backends evicted, %d of %d calls failed %v, first call at a new backend %s", route, len(e.Affected), e.Failed, trial.Calls, e.Errors, after(e.Took.FirstCall))
+		rows, on = append(rows, fmt.Sprintf("| %s | %d | %d of %d | %s |", route, len(e.Affected), e.Failed, trial.Calls, after(e.Took.FirstCall))), d.Machine
+		t.Log(rows[len(rows)-1], e.Errors)
 		if len(e.Affected) == 0 || e.Error != "" {
 			t.Errorf("%s: the event %s affected %v, want a backend; error %q", route, e.What, e.Affected, e.Error)
 		}
@@ -58,52 +136,78 @@ func TestSoakDrain(t *testing.T) {
 			t.Errorf("%s: %s", route, trial.Failed)
 		}
 	}
+	writeScale(t, drainTitle, `A PodDisruptionBudget keeps two of three backends, so they leave one by one. Backends end their calls within 2 s.`, on,
+		"| route | backends evicted | lost calls | first call at a new backend |", rows)
 }
 
 // TestSoakAutoscaler reports how long it takes until pods of a HorizontalPodAutoscaler receive calls, on each route.
 func TestSoakAutoscaler(t *testing.T) {
-	for route, follows := range map[string]bool{"clusterip": false, "headless": false, "endpointslice": true, "kuberesolver": true, "xds": true} {
-		t.Run(route, func(t *testing.T) {
-			t.Parallel()
-			g := begin(t, "testdata/autoscaler.yaml", "--set", "route="+route)
-			var servers string
-			testkit.AwaitFor(t, patience, "the Deployment of the backends", func() bool {
-				if ns := g.namespace(t); ns != "" {
-					servers = strings.TrimSpace(kubectl(t, "get", "deployments", "-n", ns, "-l", "rpclab/service!=reaper", "-o", "name"))
+	follows := map[string]bool{"clusterip": false, "headless": false, "endpointslice": true, "kuberesolver": true, "xds": true}
+	rows, on := map[string]string{}, result.Machine{}
+	var mu sync.Mutex
+	t.Run("routes", func(t *testing.T) { // ends when all of them have
+		for route, follows := range follows {
+			t.Run(route, func(t *testing.T) {
+				t.Parallel()
+				d := autoscaled(t, route)
+				trial := d.Arms[0].Trials[0]
+				line := trial.Timeline
+				ready := slices.IndexFunc(line.Ready, func(n int) bool { return n > 1 })
+				if ready < 0 {
+					t.Fatalf("no second backend was ready: %v", line.Ready)
 				}
-				return servers != ""
+				first := firstCalls(line)
+				if got := len(first) > 1; got != follows {
+					t.Errorf("new backends received calls: %t, want %t: %v", got, follows, trial.Backends)
+				}
+				called := "never"
+				if len(first) > 1 {
+					called = fmt.Sprintf("%.1f s", float64(int64(first[1]-ready)*line.IntervalMS)/1000)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				rows[route] = fmt.Sprintf("| %s | %.1f s | %s | %d of %d |", route, float64(int64(ready)*line.IntervalMS)/1000, called, trial.Measures.Failed(), trial.Calls)
+				on = d.Machine
+				t.Log(rows[route], first)
 			})
-			kubectl(t, "autoscale", servers, "-n", g.namespace(t), "--min=1", "--max=3", "--cpu-percent=20")
-			s := g.end(t)
-			g.leavesNothing(t)
-			if s.code != 0 {
-				t.Fatalf("exit code %d\n%s", s.code, s.stderr)
-			}
-			trial := s.document.Arms[0].Trials[0]
-			line := trial.Timeline
-			ready := slices.IndexFunc(line.Ready, func(n int) bool { return n > 1 })
-			if ready < 0 {
-				t.Fatalf("no second backend was ready: %v", line.Ready)
-			}
-			t.Logf("%s: a second backend was ready %s after the load began; first calls %v; %d of %d calls failed", route,
-				seconds(ready, line), firstCalls(line), trial.Measures.Failed(), trial.Calls)
-			if got := len(firstCalls(line)) > 1; got != follows {
-				t.Errorf("new backends received calls: %t, want %t: %v", got, follows, trial.Backends)
-			}
-		})
+		}
+	})
+	var all []string
+	for _, route := range slices.Sorted(maps.Keys(rows)) {
+		all = append(all, rows[route])
 	}
+	writeScale(t, autoscalerTitle, `One backend with a fifth of a CPU receives 100 calls/s, which keep it busy, and the autoscaler may add two. All five
+routes run at the same time. "Ready" is since the load began, and the first call is since the second backend was ready.
+Calls that fail are those that one busy backend cannot answer in time.`, on, "| route | second backend ready | first call at it | lost calls |", all)
 }
 
-// firstCalls are the times of the first call of each backend that received calls.
-func firstCalls(line *result.Timeline) (all []string) {
-	for _, id := range slices.Sorted(maps.Keys(line.Backends)) {
-		if i := slices.IndexFunc(line.Backends[id], func(n uint64) bool { return n > 0 }); i >= 0 {
-			all = append(all, seconds(i, line))
+// autoscaled runs testdata/autoscaler.yaml on a route, with a HorizontalPodAutoscaler.
+func autoscaled(t *testing.T, route string) result.Document {
+	t.Helper()
+	g := begin(t, "testdata/autoscaler.yaml", "--set", "route="+route)
+	var servers string
+	testkit.AwaitFor(t, patience, "the Deployment of the backends", func() bool {
+		if ns := g.namespace(t); ns != "" {
+			servers = strings.TrimSpace(kubectl(t, "get", "deployments", "-n", ns, "-l", "rpclab/service!=reaper", "-o", "name"))
+		}
+		return servers != ""
+	})
+	kubectl(t, "autoscale", servers, "-n", g.namespace(t), "--min=1", "--max=3", "--cpu-percent=20")
+	s := g.end(t)
+	g.leavesNothing(t)
+	if s.code != 0 {
+		t.Fatalf("exit code %d\n%s", s.code, s.stderr)
+	}
+	return s.document
+}
+
+// firstCalls are the intervals of the first call of each backend that received calls, in their order.
+func firstCalls(line *result.Timeline) (all []int) {
+	for _, calls := range line.Backends {
+		if i := slices.IndexFunc(calls, func(n uint64) bool { return n > 0 }); i >= 0 {
+			all = append(all, i)
 		}
 	}
+	slices.Sort(all)
 	return all
-}
-
-func seconds(interval int, of *result.Timeline) string {
-	return fmt.Sprintf("%.1f s", float64(int64(interval)*of.IntervalMS)/1000)
 }

@@ -138,9 +138,14 @@ func tryScenario(t *testing.T, image, languageName string, s scenario, port int)
 }
 
 // pathVerdict returns the verdict of the elapsed time of an arm against headless.
-func pathVerdict(d result.Document, arm string) (found result.Verdict) {
+func pathVerdict(d result.Document, arm string) result.Verdict {
+	return verdictOn(d, "elapsed", arm, "headless")
+}
+
+// verdictOn is the verdict of a metric on two arms, zero if there is none.
+func verdictOn(d result.Document, metric, a, b string) (found result.Verdict) {
 	for _, v := range d.Verdicts {
-		if v.Metric == "elapsed" && v.A == arm && v.B == "headless" {
+		if v.Metric == metric && v.A == a && v.B == b {
 			found = v
 		}
 	}
@@ -148,8 +153,10 @@ func pathVerdict(d result.Document, arm string) (found result.Verdict) {
 }
 
 // against says how the elapsed time of an arm compares with that of headless.
-func against(d result.Document, arm string) string {
-	v := pathVerdict(d, arm)
+func against(d result.Document, arm string) string { return inWords(pathVerdict(d, arm)) }
+
+// inWords is a verdict on a time in the cell of a table.
+func inWords(v result.Verdict) string {
 	if v.Ratio == 0 {
 		return "baseline"
 	}

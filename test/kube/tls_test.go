@@ -218,7 +218,8 @@ func TestAnExistingServiceWithMutualTLSIsMeasured(t *testing.T) {
 	}
 }
 
-// TestARolloutGivesNewPodsTheirOwnFiles rolls out a version with other keys.
+// TestARolloutGivesNewPodsTheirOwnFiles rolls out a version with other keys, after one whose stop signal the cluster
+// ignores, which must change nothing.
 func TestARolloutGivesNewPodsTheirOwnFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -235,9 +236,10 @@ func TestARolloutGivesNewPodsTheirOwnFiles(t *testing.T) {
 	service, _, _ := strings.Cut(string(text), "defaults:")
 	_, service, _ = strings.Cut(service, "  shop:\n")
 	changed := strings.NewReplacer(
-		"defaults:", "  next:\n"+strings.Replace(service, "clients.crt: client.pem", "clients.crt: clients.pem", 1)+"defaults:",
+		"defaults:", "  next:\n"+strings.Replace(service, "clients.crt: client.pem", "clients.crt: clients.pem", 1)+
+			"  signalled:\n"+strings.Replace(service, "stop: {grace: 1s}", "stop: {grace: 1s, signal: INT}", 1)+"defaults:",
 		"closed: {users: 4, calls: 200, duration: 60s}", "open: {rate: 20, duration: 35s}",
-		"rounds: 1", "events: [{at: 1s, roll_to: next}]\nrounds: 1",
+		"rounds: 1", "events: [{at: 500ms, roll_to: signalled}, {at: 1s, roll_to: next}]\nrounds: 1",
 	).Replace(string(text))
 	file := filepath.Join(dir, "roll.yaml")
 	if err := os.WriteFile(file, []byte(changed), 0o600); err != nil {
@@ -246,6 +248,9 @@ func TestARolloutGivesNewPodsTheirOwnFiles(t *testing.T) {
 	s := run(t, file)
 	if s.code != 0 {
 		t.Fatalf("exit code %d\n%s", s.code, s.stderr)
+	}
+	if e := s.document.Arms[0].Trials[0].Events[0]; !strings.Contains(e.Error, "this cluster ignores the stop signal INT") {
+		t.Errorf("%s: error %q, want that the cluster ignores the signal", e.What, e.Error)
 	}
 	// The new pods do not trust the client, so all answers are from the two old ones.
 	arm, answering := s.document.Arms[0], 0

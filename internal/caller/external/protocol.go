@@ -128,6 +128,7 @@ type burstLoad struct {
 
 type openLoad struct {
 	Rate     float64       `json:"rate"`
+	First    time.Duration `json:"first_ns,omitempty"`
 	Duration time.Duration `json:"duration_ns"`
 }
 
@@ -144,10 +145,11 @@ func (s *session) loadRequest(plan pace.Pace, start time.Time) (line loadLine, e
 			line.Burst = &burstLoad{plan.Calls}
 		}
 	case pace.Rate:
-		if plan.Poisson || plan.Sharers > 1 {
-			return line, errors.New("callers in other languages support only constant rates that no other caller shares")
+		if plan.Poisson {
+			return line, errors.New("callers in other languages support only constant rates")
 		}
-		line.Open = &openLoad{plan.PerSecond, plan.Duration}
+		first, _ := plan.Next(0, 0)
+		line.Open = &openLoad{plan.PerSecond / float64(max(plan.Sharers, 1)), first, plan.Duration}
 	default:
 		return line, fmt.Errorf("callers in other languages do not support the pace %T", plan)
 	}

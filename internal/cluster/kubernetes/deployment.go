@@ -82,7 +82,11 @@ func (d *deployment) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(d.checkProxies(), checkStopSignal(d.spec.Program, d.run.watcher.podsOf(d.name))); err != nil {
+	var pods []corev1.PodSpec
+	for _, pod := range d.run.watcher.podsOf(d.name) {
+		pods = append(pods, pod.Spec)
+	}
+	if err := errors.Join(d.checkProxies(), checkStopSignal(d.spec.Program, pods...)); err != nil {
 		return err
 	}
 	return d.describe(ctx)

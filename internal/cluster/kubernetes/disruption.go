@@ -153,7 +153,8 @@ func (d *disturbed) Rollout(ctx context.Context, next *cluster.Program) ([]strin
 	if err != nil {
 		return nil, err
 	}
-	return old, d.run.api.restart(ctx, owner.Namespace, owner.Name, nil)
+	_, err = d.run.api.restart(ctx, owner.Namespace, owner.Name, nil)
+	return old, err
 }
 
 // disturb returns the Deployment behind the Service, and remembers it.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"syscall"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -72,12 +73,24 @@ func (d *deployment) Rollout(ctx context.Context, next *cluster.Program) ([]stri
 		if err != nil {
 			return nil, fmt.Errorf("roll out %s: %w", d.name, err)
 		}
-		changed = map[string]any{"containers": pod.Containers, "volumes": pod.Volumes, "terminationGracePeriodSeconds": pod.TerminationGracePeriodSeconds}
+		changed = programFields(pod)
+		wanted, err := d.run.api.restart(ctx, d.run.namespace, d.name, changed, metav1.DryRunAll)
+		if err == nil {
+			err = checkStopSignal(next, wanted.Spec.Template.Spec)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
-	if err := d.run.api.restart(ctx, d.run.namespace, d.name, changed); err != nil {
+	if _, err := d.run.api.restart(ctx, d.run.namespace, d.name, changed); err != nil {
 		return nil, err
 	}
 	return identities(old), nil
+}
+
+// programFields are the fields of a pod that depend on its program.
+func programFields(pod corev1.PodSpec) map[string]any {
+	return map[string]any{"containers": pod.Containers, "volumes": pod.Volumes, "terminationGracePeriodSeconds": pod.TerminationGracePeriodSeconds, "os": pod.OS}
 }
 
 // Pause suspends the n oldest ready backends with SIGSTOP. Of the program of a user it suspends the fault proxy, so

@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -86,11 +87,24 @@ func TestPortsOfAFaultProxy(t *testing.T) {
 
 // A cluster without the feature ContainerStopSignals removes the field.
 func TestAStopSignalThatTheClusterIgnores(t *testing.T) {
-	ignored := []*corev1.Pod{{Spec: corev1.PodSpec{Containers: []corev1.Container{{}}}}}
+	ignored := corev1.PodSpec{Containers: []corev1.Container{{}}}
 	for signal, want := range map[string]string{"": "", "TERM": "", "INT": "this cluster ignores the stop signal INT"} {
 		err := checkStopSignal(&cluster.Program{Signal: signal}, ignored)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("signal %q: %v, want %q", signal, err, want)
+		}
+	}
+}
+
+// A version with another stop signal names the system too: the API server refuses the signal otherwise.
+func TestARolloutSetsTheFieldsOfItsProgram(t *testing.T) {
+	for signal, want := range map[string]string{"INT": `"os":{"name":"linux"}`, "": `"os":null`} {
+		pod, err := programPod("rpclab:1", cluster.Spec{Name: "orders", Port: 8080, Program: &cluster.Program{Image: "orders:2", Signal: signal}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := json.Marshal(programFields(pod)); err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("signal %q: the patch is %s, %v; want %s", signal, text, err, want)
 		}
 	}
 }

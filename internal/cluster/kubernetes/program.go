@@ -68,12 +68,12 @@ func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.
 
 // checkStopSignal fails if the cluster has ignored the stop signal of the program. TERM is the default of containers whose
 // image sets no other, so it is no failure.
-func checkStopSignal(program *cluster.Program, pods []*corev1.Pod) error {
+func checkStopSignal(program *cluster.Program, pods ...corev1.PodSpec) error {
 	if program == nil || program.Signal == "" || program.StopSignal() == syscall.SIGTERM {
 		return nil
 	}
 	for _, pod := range pods {
-		if set := pod.Spec.Containers[0].Lifecycle; set == nil || set.StopSignal == nil {
+		if set := pod.Containers[0].Lifecycle; set == nil || set.StopSignal == nil {
 			return fmt.Errorf("server.stop: this cluster ignores the stop signal %s (its feature ContainerStopSignals is off): "+
 				"remove server.stop.signal; the STOPSIGNAL of the image, else TERM, then stops a pod", program.Signal)
 		}

@@ -43,7 +43,7 @@ func replicasOf(d *appsv1.Deployment) int32 {
 }
 
 // restart replaces the pods of a Deployment one by one, with these fields of their spec changed; nil: none.
-func (a *API) restart(ctx context.Context, namespace, name string, changed map[string]any) error {
+func (a *API) restart(ctx context.Context, namespace, name string, changed map[string]any, dryRun ...string) (*appsv1.Deployment, error) {
 	template := map[string]any{"metadata": map[string]any{
 		"annotations": map[string]any{"kubectl.kubernetes.io/restartedAt": time.Now().Format(time.RFC3339Nano)}}}
 	if changed != nil {
@@ -51,13 +51,13 @@ func (a *API) restart(ctx context.Context, namespace, name string, changed map[s
 	}
 	body, err := json.Marshal(map[string]any{"spec": map[string]any{"template": template}})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = a.client.AppsV1().Deployments(namespace).Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager})
+	next, err := a.client.AppsV1().Deployments(namespace).Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: manager, DryRun: dryRun})
 	if err != nil {
-		return fmt.Errorf("roll out %s: %w", name, explain(err, namespace))
+		return nil, fmt.Errorf("roll out %s: %w", name, explain(err, namespace))
 	}
-	return nil
+	return next, nil
 }
 
 // setReplicas scales a Deployment.

@@ -2,6 +2,7 @@ package calculate
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -65,6 +66,28 @@ func TestTheSummaryCountsALostCalculationAsItsDeadline(t *testing.T) {
 	slow := summaryText([]Call{at(0, 2*time.Second, "OK"), lost}, Settings{Timeout: time.Second})
 	if !strings.Contains(slow, "p90 >2000.000") {
 		t.Errorf("a lost call counts as less than the slowest answer, want p90 >2000.000:\n%s", slow)
+	}
+}
+
+// The last second of a load is seldom whole.
+func TestTheMeanRateIsAtMostThatOfTheBusiestSecond(t *testing.T) {
+	for _, row := range []struct {
+		calls      int
+		every      time.Duration
+		mean, most float64
+	}{
+		{10, 50 * time.Millisecond, 10, 10},         // 0.5 s
+		{11, 150 * time.Millisecond, 11 / 1.5, 7.3}, // 7 in the first second, 4 in half of the second
+		{41, 50 * time.Millisecond, 20.5, 20.5},
+	} {
+		var calls []Call
+		for i := range row.calls {
+			calls = append(calls, at(time.Duration(i)*row.every, time.Duration(i)*row.every, "OK"))
+		}
+		s := Summarize(calls, time.Second)
+		if math.Abs(s.ResponseTPS-row.mean) > 0.01 || math.Abs(s.ResponseMax-row.most) > 0.05 || s.RequestTPS > s.RequestMax {
+			t.Errorf("%d calls, one every %v: %.2f per second on average and %.2f at most, want %.2f and %.2f", row.calls, row.every, s.ResponseTPS, s.ResponseMax, row.mean, row.most)
+		}
 	}
 }
 

@@ -96,13 +96,13 @@ func (l Latency) String() string {
 	return strings.Join(all, "  ") + " ms"
 }
 
-// tps returns the mean over a time and the most in one second.
+// tps returns the mean over a time, of a second at least, and the most in one second. The last second may be
+// incomplete and busier than the others: then the mean is the most.
 func tps(n int, over time.Duration, seconds map[int64]int) (average, most float64) {
+	average = float64(n) / max(over, time.Second).Seconds()
+	most = average
 	for _, in := range seconds {
 		most = max(most, float64(in))
-	}
-	if over > 0 {
-		average = float64(n) / over.Seconds()
 	}
 	return average, most
 }

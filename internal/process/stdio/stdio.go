@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"regexp"
 	"strings"
 	"sync"
 )
@@ -39,9 +40,15 @@ func Exited(name string, p Process, cause error) *ExitError {
 
 func (e *ExitError) Error() string { return e.Name + " ended unexpectedly: " + e.Reason() }
 
-// Reason returns the cause and the last lines.
+// fatalLine is the line in which Go's runtime says why it ends a process. Its stacks may be longer than the log.
+var fatalLine = regexp.MustCompile(`(?m)^(fatal error|panic): .*$`)
+
+// Reason returns the cause, with the line of Go's runtime if there is one, and the last lines.
 func (e *ExitError) Reason() string {
 	text := e.Cause.Error()
+	if fatal := fatalLine.FindString(e.Log); fatal != "" {
+		text += ", " + strings.TrimSpace(fatal)
+	}
 	if e.Log != "" {
 		text += "; its last lines:\n  " + strings.ReplaceAll(e.Log, "\n", "\n  ")
 	}

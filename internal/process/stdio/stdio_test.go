@@ -208,3 +208,17 @@ func TestAnnouncedReturnsTheAddressThatAnnounceWrote(t *testing.T) {
 		t.Error("Announced accepted the line \"listening\"")
 	}
 }
+
+// The stacks of a Go program that ran out of memory hide the line that says so.
+func TestAnErrorNamesTheFatalLineOfGo(t *testing.T) {
+	for log, want := range map[string]string{
+		"fatal error: runtime: out of memory\n…\ngoroutine 7": "exit status 2, fatal error: runtime: out of memory; its last lines:\n",
+		"started\npanic: no route\n\ngoroutine 1":             "exit status 2, panic: no route; its last lines:\n",
+		"a fatal error: none of Go's":                         "exit status 2; its last lines:\n",
+		"":                                                    "exit status 2",
+	} {
+		if got := (&stdio.ExitError{Name: "the caller", Cause: errors.New("exit status 2"), Log: log}).Reason(); !strings.HasPrefix(got, want) {
+			t.Errorf("the reason is %q, want %q", got, want)
+		}
+	}
+}

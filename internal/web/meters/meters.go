@@ -75,16 +75,17 @@ func (m *Meters) counts(t experiment.Trial) *counts {
 func (m *Meters) Show(p lab.Progress) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	c := m.counts(p.Trial)
 	m.now = arm{p.Trial.Arm, result.Cell(p.Trial.Cell).String()}
 	m.left = p.Left.Seconds()
 	switch {
 	case p.Event != nil:
-		what := string(p.Event.Action)
-		c.events[what]++
+		m.counts(p.Trial).events[string(p.Event.Action)]++
 	case p.Live != nil:
-		c.current.addLive(*p.Live)
+		of := p.Trial
+		of.Arm = p.Live.Arm
+		m.counts(of).current.addLive(*p.Live)
 	case p.Ended != nil:
+		c := m.counts(p.Trial)
 		m.plan.done++
 		whole := c.current
 		// The trial of a search contains only one probe, but the calls of all probes count.

@@ -60,7 +60,7 @@ func TestALoadIsCountedEverySecondAndExactlyAtItsEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	m.Show(lab.Progress{Trial: one, Left: time.Minute, Live: &lab.Live{Latency: latency, Backends: map[string]uint64{"a": 90}, Errors: map[string]uint64{"UNAVAILABLE": 10}}})
+	m.Show(lab.Progress{Trial: one, Left: time.Minute, Live: &lab.Live{Arm: "one", Latency: latency, Backends: map[string]uint64{"a": 90}, Errors: map[string]uint64{"UNAVAILABLE": 10}}})
 	m.Show(lab.Progress{Trial: one, Left: time.Minute, Event: &result.Event{What: "kill 1", Action: result.ActionKill}})
 	if ok, bad := gathered(t, m, "calls_total", "code", "OK").GetCounter().GetValue(), gathered(t, m, "calls_total", "code", "UNAVAILABLE").GetCounter().GetValue(); ok != 90 || bad != 10 {
 		t.Errorf("after a second %v calls are OK and %v failed, want 90 and 10", ok, bad)
@@ -102,6 +102,31 @@ func TestALoadIsCountedEverySecondAndExactlyAtItsEnd(t *testing.T) {
 	m.End(result.Document{}, nil)
 	if on := gathered(t, m, "run_info", "run", "id"); on.GetGauge() == nil || on.GetGauge().GetValue() != 0 {
 		t.Errorf("after the end run_info is %v, want 0", on)
+	}
+}
+
+// While arms take turns, the trial in progress is of all arms, but each call counts for its arm, once.
+func TestCallsOfArmsInTurnsCountOnce(t *testing.T) {
+	m := New()
+	together := experiment.Trial{Arm: "all arms in turns", Round: 1}
+	trials := []experiment.Trial{{Arm: "one", Round: 1}, {Arm: "two", Round: 1, Order: 1}}
+	m.Begin(experiment.Plan{Name: "small", Trials: trials}, "id")
+	m.Show(lab.Progress{Trial: together})
+	for _, t := range trials {
+		m.Show(lab.Progress{Trial: together, Live: &lab.Live{Arm: t.Arm, Errors: map[string]uint64{"UNAVAILABLE": 10}}})
+	}
+	failed := func() float64 { return gathered(t, m, "calls_total", "code", "UNAVAILABLE").GetCounter().GetValue() } // of the first arm
+	if got := failed(); got != 10 {
+		t.Errorf("during the round %v calls of an arm failed, want 10", got)
+	}
+	for _, of := range trials {
+		m.Show(lab.Progress{Trial: of, Ended: &result.Trial{Measures: result.Measures{Calls: 20, Errors: map[string]uint64{"UNAVAILABLE": 20}}}})
+	}
+	if got := failed(); got != 20 {
+		t.Errorf("after the round %v calls of an arm failed, want 20", got)
+	}
+	if got := gathered(t, m, "calls_total", "arm", together.Arm); got.GetCounter() != nil {
+		t.Errorf("calls of %q are counted: %v", together.Arm, got)
 	}
 }
 

@@ -23,6 +23,7 @@ export interface State {
   answer?: string;
   verdicts: Verdict[];
   queue: { id: string; experiment: string; planned: number }[];
+  failed_runs: { id: string; experiment: string; why: string }[];
 }
 export interface Run { id: string; experiment: string; started: string; status: string; trials: number; planned: number; quick: boolean; arms: string[] }
 export interface Experiment { name: string; question: string; arms: string[]; rounds: number }

@@ -16,6 +16,7 @@ export class RunView {
   readonly events = element("ul", { class: "events", "aria-label": "Events of this trial" });
   private eyebrow = element("p", { class: "eyebrow" });
   private question = element("h1", { id: "question" }, "No run in progress");
+  private failed = element("ul", { class: "failed", "aria-label": "Runs that failed before this one", role: "status" });
   private answer = element("p", { class: "answer", role: "status" });
   private now = element("p", {});
   private stop = element("button", { type: "button", class: "action stop" }, "Stop");
@@ -33,7 +34,7 @@ export class RunView {
     const head = element("thead", {}, element("tr", {}, ...columns.map(([name, n]) => element("th", { scope: "col", ...(n ? { class: "n" } : {}) }, name))));
     this.table = element("div", {}, element("h3", {}, "Finished trials, newest first"),
       element("div", { class: "scroll tall", tabindex: "0", role: "region", "aria-label": "Finished trials" }, element("table", {}, head, this.rows)), this.lost);
-    this.container.append(this.eyebrow, this.question, this.answer, element("div", { class: "where" }, this.now, this.stop), this.bar, this.verdicts, this.figures, this.pictures, this.events, this.byName, this.table);
+    this.container.append(this.failed, this.eyebrow, this.question, this.answer, element("div", { class: "where" }, this.now, this.stop), this.bar, this.verdicts, this.figures, this.pictures, this.events, this.byName, this.table);
     this.stop.addEventListener("click", () => {
       this.stop.disabled = true;
       request(`/api/v1/runs/${this.id}/stop`, {}).catch((error) => showError(this.container, error));
@@ -45,6 +46,7 @@ export class RunView {
     const active = state.phase === "running" || state.phase === "stopping";
     this.container.dataset.phase = state.phase;
     this.container.classList.toggle("idle", !run);
+    if (this.id !== (run?.id ?? "")) this.clear();
     this.id = run?.id ?? "";
     setText(this.question, run ? run.question : phases.idle);
     this.eyebrow.replaceChildren(...(run ? [element("b", {}, phases[state.phase]), element("span", {}, run.experiment + (run.quick ? ", quick" : "")), element("span", {}, run.id)] : []));
@@ -52,6 +54,7 @@ export class RunView {
     setText(this.answer, state.answer ?? state.why ?? hint);
     if (state.answer && state.why) this.answer.append(` (${state.why})`);
     if (run && !active && state.phase !== "failed") this.answer.append(" ", element("a", { href: reportPath(run.id) }, "Open the report"));
+    this.showFailed(state.failed_runs);
     this.stop.hidden = !active;
     this.stop.disabled = state.phase === "stopping";
     this.bar.hidden = !active;
@@ -64,6 +67,14 @@ export class RunView {
     this.numbers(state, trials);
     this.append(trials);
     document.title = run && active ? `${state.done}/${run.planned} ${run.experiment} – rpclab` : "rpclab";
+  }
+
+  // showFailed shows the runs that failed before runs that were queued behind them.
+  private showFailed(runs: State["failed_runs"]): void {
+    this.failed.hidden = runs.length === 0;
+    if (this.failed.childElementCount === runs.length && this.failed.dataset.last === runs.at(-1)?.id) return;
+    this.failed.dataset.last = runs.at(-1)?.id;
+    this.failed.replaceChildren(...runs.map((r) => element("li", { class: "warning" }, `${r.experiment}, ${r.id}, failed: ${r.why}`)));
   }
 
   // progress shows which trial runs, and how long the rest will take.
@@ -90,11 +101,14 @@ export class RunView {
     this.figures.replaceChildren(pair(`Calls, ${of}`, short(from.rate), "/s"), pair(`p50${answered}`, ms(from, 2), "ms"), pair(`p99${answered}`, ms(from, 100), "ms"), pair("Failed", from.failed.toLocaleString("en"), "calls"));
   }
 
+  // clear removes what belongs to another run, also one that ended while the connection was lost.
+  private clear(): void {
+    this.rows.replaceChildren();
+    this.known = 0;
+    this.figures.dataset.trial = "";
+  }
+
   private append(trials: FinishedTrial[]): void {
-    if (trials.length < this.known) {
-      this.rows.replaceChildren();
-      this.known = 0;
-    }
     for (const t of trials.slice(this.known)) {
       const values = [`${t.order + 1}`, `${t.round}`, t.arm, t.cell ?? "", t.calls.toLocaleString("en"), short(t.rate), ms(t, 2), ms(t, 100), t.failed.toLocaleString("en")];
       const cells = t.why ? [...values.slice(0, 4).map((v, i) => cell(v, i)), element("td", { colspan: "5", class: "warning" }, t.why)] : values.map((v, i) => cell(v, i));

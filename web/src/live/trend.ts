@@ -31,19 +31,24 @@ export async function trend(main: HTMLElement): Promise<void> {
     element("label", { class: "check" }, quick, "Include quick runs, whose load is scaled down")), container));
   if (names.length === 0) return container.append(element("p", { class: "none" }, "No runs yet."));
 
+  let asked = 0;
   const show = async (): Promise<void> => {
+    const mine = ++asked;
+    const shown = metric.value;
     const chosen = `experiment=${encodeURIComponent(name.value)}&metric=${metric.value}&runs=${count.value}${quick.checked ? "" : "&quick=no"}`;
     try {
       const { points, changes } = await request<{ points: Point[]; changes: Change[] }>(`/api/v1/trend?${chosen}`);
+      if (mine !== asked) return; // the reader has chosen something else since
       const redraw = (range?: Range): void => {
         const focused = container.contains(document.activeElement);
         zoom = range;
         history.replaceState(null, "", `?${chosen}${zoom ? `&zoom=${zoomText(zoom)}` : ""}`); // the address opens the same view
-        draw(container, points, changes, metric.value, zoom, redraw);
+        draw(container, points, changes, shown, zoom, redraw);
         if (focused) container.querySelector<HTMLElement>(".picture")?.focus();
       };
       redraw(zoom);
     } catch (error) {
+      if (mine !== asked) return;
       container.replaceChildren(element("p", { class: "warning", role: "alert" }, error instanceof Error ? error.message : String(error)));
     }
   };

@@ -13,7 +13,9 @@ export function drawTrial(view: RunView, state: State, seconds: Second[]): void 
   view.pictures.replaceChildren(...drawn);
   const events = state.now?.events ?? [];
   view.events.hidden = events.length === 0;
-  if (view.events.childElementCount !== events.length) {
+  const shown = `${state.run?.id} ${state.now?.order} ${events.length}`;
+  if (view.events.dataset.shown !== shown) {
+    view.events.dataset.shown = shown;
     view.events.replaceChildren(...events.map((e) => element("li", e.error ? { class: "warning" } : {}, `${short(e.at_ms / 1000)} s: ${e.what}${e.hit.length ? ` (${e.hit.join(", ")})` : ""}${e.error ? `: ${e.error}` : ""}`)));
   }
 }

@@ -104,9 +104,10 @@ class Burst(Message):
 class Open(Message):
     rate: Annotated[float, Meta(gt=0)]
     duration_ns: Count
+    first_ns: Count = 0  # when the first call is due, if other callers make calls before it
 
     def due(self, n: int) -> int | None:
-        due = int(n * 1e9 / self.rate)  # computed from n, so that rounding does not accumulate
+        due = self.first_ns + int(n * 1e9 / self.rate)  # computed from n, so that rounding does not accumulate
         return due if due < self.duration_ns else None
 
 
