@@ -14,7 +14,6 @@ import (
 	"rpclab/internal/lab"
 	generator "rpclab/internal/load"
 	"rpclab/internal/load/summary"
-	"rpclab/internal/suggest"
 )
 
 func loadCommand() *cobra.Command {
@@ -136,14 +135,6 @@ func checkSelfTestFlags(flags *pflag.FlagSet) (err error) {
 		}
 	})
 	return err
-}
-
-// checkEngine rejects unknown engines.
-func checkEngine(engine string) error {
-	if engines := []string{generator.Wire, generator.GRPCGo}; !slices.Contains(engines, engine) {
-		return fmt.Errorf("--engine %s: unknown engine%s", engine, suggest.DidYouMean(engine, engines))
-	}
-	return nil
 }
 
 // selfTest measures the load generator alone.

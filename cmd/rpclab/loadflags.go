@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"time"
 
@@ -134,6 +135,14 @@ func (f *loadFlags) finish(flags *pflag.FlagSet) (err error) {
 	}
 	_, err = parseAssertions(f.asserts)
 	return errors.Join(err, f.outputs.check(), f.live.check(), f.telemetry.check()) // before a server is called
+}
+
+// checkEngine rejects unknown engines.
+func checkEngine(engine string) error {
+	if engines := []string{generator.Wire, generator.GRPCGo}; !slices.Contains(engines, engine) {
+		return fmt.Errorf("--engine %s: unknown engine%s", engine, suggest.DidYouMean(engine, engines))
+	}
+	return nil
 }
 
 // connections is the flag that takes a number or per-call.

@@ -290,6 +290,9 @@ type queuedRun struct {
 	Planned    int    `json:"planned"`
 }
 
+// maxFailed is how many failed runs are kept.
+const maxFailed = 8
+
 // failedRun is a run that failed.
 type failedRun struct {
 	ID         string `json:"id"`
@@ -302,7 +305,7 @@ func (l *live) keepFailed() {
 	l.change(func(s *State) {
 		if s.Phase == "failed" && s.Run != nil {
 			all := append(slices.Clone(s.FailedRuns), failedRun{s.Run.ID, s.Run.Experiment, s.Why})
-			s.FailedRuns = all[max(0, len(all)-maxQueued):]
+			s.FailedRuns = all[max(0, len(all)-maxFailed):]
 		}
 	})
 }

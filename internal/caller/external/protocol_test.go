@@ -4,8 +4,12 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"rpclab/internal/pace"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // Callers that share a rate make the calls of one caller in turn.
 func TestCallersShareARate(t *testing.T) {
