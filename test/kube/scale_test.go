@@ -8,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -143,42 +142,32 @@ func TestSoakDrain(t *testing.T) {
 // TestSoakAutoscaler reports how long it takes until pods of a HorizontalPodAutoscaler receive calls, on each route.
 func TestSoakAutoscaler(t *testing.T) {
 	follows := map[string]bool{"clusterip": false, "headless": false, "endpointslice": true, "kuberesolver": true, "xds": true}
-	rows, on := map[string]string{}, result.Machine{}
-	var mu sync.Mutex
-	t.Run("routes", func(t *testing.T) { // ends when all of them have
-		for route, follows := range follows {
-			t.Run(route, func(t *testing.T) {
-				t.Parallel()
-				d := autoscaled(t, route)
-				trial := d.Arms[0].Trials[0]
-				line := trial.Timeline
-				ready := slices.IndexFunc(line.Ready, func(n int) bool { return n > 1 })
-				if ready < 0 {
-					t.Fatalf("no second backend was ready: %v", line.Ready)
-				}
-				first := firstCalls(line)
-				if got := len(first) > 1; got != follows {
-					t.Errorf("new backends received calls: %t, want %t: %v", got, follows, trial.Backends)
-				}
-				called := "never"
-				if len(first) > 1 {
-					called = fmt.Sprintf("%.1f s", float64(int64(first[1]-ready)*line.IntervalMS)/1000)
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				rows[route] = fmt.Sprintf("| %s | %.1f s | %s | %d of %d |", route, float64(int64(ready)*line.IntervalMS)/1000, called, trial.Measures.Failed(), trial.Calls)
-				on = d.Machine
-				t.Log(rows[route], first)
-			})
-		}
-	})
-	var all []string
-	for _, route := range slices.Sorted(maps.Keys(rows)) {
-		all = append(all, rows[route])
+	var rows []string
+	var on result.Machine
+	for _, route := range slices.Sorted(maps.Keys(follows)) { // in turn: five busy backends at once fail their probes
+		t.Run(route, func(t *testing.T) {
+			d := autoscaled(t, route)
+			trial := d.Arms[0].Trials[0]
+			line := trial.Timeline
+			ready := slices.IndexFunc(line.Ready, func(n int) bool { return n > 1 })
+			if ready < 0 {
+				t.Fatalf("no second backend was ready: %v", line.Ready)
+			}
+			first := firstCalls(line)
+			if got := len(first) > 1; got != follows[route] {
+				t.Errorf("new backends received calls: %t, want %t: %v", got, follows[route], trial.Backends)
+			}
+			called := "never"
+			if len(first) > 1 {
+				called = fmt.Sprintf("%.1f s", float64(int64(first[1]-ready)*line.IntervalMS)/1000)
+			}
+			rows, on = append(rows, fmt.Sprintf("| %s | %.1f s | %s | %d of %d |", route, float64(int64(ready)*line.IntervalMS)/1000, called, trial.Measures.Failed(), trial.Calls)), d.Machine
+			t.Log(rows[len(rows)-1], first)
+		})
 	}
-	writeScale(t, autoscalerTitle, `One backend with a fifth of a CPU receives 100 calls/s, which keep it busy, and the autoscaler may add two. All five
-routes run at the same time. "Ready" is since the load began, and the first call is since the second backend was ready.
-Calls that fail are those that one busy backend cannot answer in time.`, on, "| route | second backend ready | first call at it | lost calls |", all)
+	writeScale(t, autoscalerTitle, `One backend with a fifth of a CPU receives 100 calls/s, which keep it busy, and the autoscaler may add two.
+"Ready" is since the load began, and the first call is since the second backend was ready.
+Calls that fail are those that one busy backend cannot answer in time.`, on, "| route | second backend ready | first call at it | lost calls |", rows)
 }
 
 // autoscaled runs testdata/autoscaler.yaml on a route, with a HorizontalPodAutoscaler.
