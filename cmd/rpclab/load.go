@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -128,13 +127,11 @@ func runLoad(c *cobra.Command, f loadFlags) error {
 var selfTestFlags = []string{"self-test", "engine", "http", "http2"}
 
 // checkSelfTestFlags rejects other flags.
-func checkSelfTestFlags(flags *pflag.FlagSet) (err error) {
-	flags.Visit(func(f *pflag.Flag) {
-		if err == nil && !isDefault(f) && !slices.Contains(selfTestFlags, f.Name) {
-			err = fmt.Errorf("--self-test measures rpclab alone: leave out --%s", f.Name)
-		}
-	})
-	return err
+func checkSelfTestFlags(flags *pflag.FlagSet) error {
+	if name := flagOtherThan(flags, selfTestFlags); name != "" {
+		return fmt.Errorf("--self-test measures rpclab alone: leave out --%s", name)
+	}
+	return nil
 }
 
 // selfTest measures the load generator alone.

@@ -137,6 +137,16 @@ func (f *loadFlags) finish(flags *pflag.FlagSet) (err error) {
 	return errors.Join(err, f.outputs.check(), f.live.check(), f.telemetry.check()) // before a server is called
 }
 
+// flagOtherThan returns a flag of the command line that is not among the allowed ones; empty: there is none.
+func flagOtherThan(flags *pflag.FlagSet, allowed []string) (name string) {
+	flags.Visit(func(f *pflag.Flag) {
+		if name == "" && !isDefault(f) && !slices.Contains(allowed, f.Name) {
+			name = f.Name
+		}
+	})
+	return name
+}
+
 // checkEngine rejects unknown engines.
 func checkEngine(engine string) error {
 	if engines := []string{generator.Wire, generator.GRPCGo}; !slices.Contains(engines, engine) {

@@ -26,13 +26,11 @@ var (
 )
 
 // checkServiceFlags checks that no other flag is set.
-func checkServiceFlags(flags *pflag.FlagSet) (err error) {
-	flags.Visit(func(f *pflag.Flag) {
-		if err == nil && !isDefault(f) && !slices.Contains(serviceLoadFlags, f.Name) && !slices.Contains(serviceOutputFlags, f.Name) {
-			err = fmt.Errorf("--%s does not work with --service: the service file says how the service is called (rpclab schema prints its fields)", f.Name)
-		}
-	})
-	return err
+func checkServiceFlags(flags *pflag.FlagSet) error {
+	if name := flagOtherThan(flags, slices.Concat(serviceLoadFlags, serviceOutputFlags)); name != "" {
+		return fmt.Errorf("--%s does not work with --service: the service file says how the service is called (rpclab schema prints its fields)", name)
+	}
+	return nil
 }
 
 // loadService makes the load as an experiment with one arm: the service.

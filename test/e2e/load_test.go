@@ -343,17 +343,6 @@ func TestLoadRejectsWrongRequests(t *testing.T) {
 	}
 }
 
-func TestLoadHelp(t *testing.T) {
-	t.Parallel()
-	s := rpclab(t, "load", "--help")
-	testkit.Golden(t, "help/load--help.txt", s.stdout)
-	for line := range strings.Lines(s.stdout) {
-		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
-			t.Errorf("a line has %d columns, want at most 80: %s", n, line)
-		}
-	}
-}
-
 func TestLoadConnectionFlags(t *testing.T) {
 	t.Parallel()
 	address, _ := greeterAt(t, "--delay", "50ms")

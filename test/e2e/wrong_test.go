@@ -245,7 +245,7 @@ func TestAReadOnlyStoreIsListedReportedAndCompared(t *testing.T) {
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
-		{"--help"}, {"run", "--help"}, {"init", "--help"}, {"list", "--help"}, {"runs", "--help"}, {"report", "--help"},
+		{"--help"}, {"run", "--help"}, {"load", "--help"}, {"init", "--help"}, {"list", "--help"}, {"runs", "--help"}, {"report", "--help"},
 		{"compare", "--help"}, {"server", "--help"}, {"doctor", "--help"}, {"schema", "--help"}, {"list"},
 		{"xds", "--help"}, {"gateway", "--help"}, {"lab", "up", "--help"}, {"lab", "up", "balancing", "--help"}, {"lab", "up", "channels", "--help"}, {"lab", "up", "chain", "--help"},
 		{"lab", "up", "streams", "--help"}, {"lab", "up", "ladder", "--help"}, {"lab", "reset", "--help"},
