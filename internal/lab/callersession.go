@@ -82,25 +82,31 @@ const (
 
 // warm makes calls that are not counted, at least one on every channel. The first batch connects
 // the channels; the second calls the backends to which they are connected then. More follow until
-// every known backend has answered, because connections take different times to open.
+// every known backend has answered, because connections take different times to open, and if all calls exceed their
+// deadline, which may be shorter than a connection takes to open.
 func (s *callerSession) warm(ctx context.Context, a assignment) error {
 	if a.Warmup == 0 {
 		return nil
 	}
 	answered, end := map[string]bool{}, time.Now().Add(warmupPatience)
 	for batch := 1; ; batch++ {
-		backends, err := warmUpOnce(ctx, s.calls, max(a.Warmup, a.Job.Channels.Pool))
+		calls := max(a.Warmup, a.Job.Channels.Pool)
+		m, err := warmUpOnce(ctx, s.calls, calls)
 		if err != nil {
 			return err
 		}
-		for id := range backends {
+		late, code := time.Now().After(end), commonCode(m)
+		if code != measure.OK && ctx.Err() == nil && (late || code != deadlineExceeded) {
+			return fmt.Errorf("warm-up: none of %d calls was answered: %s: %s", calls, code, m.Samples[code])
+		}
+		for id := range m.Backends {
 			answered[id] = true
 		}
 		known := 0
 		if a.EachBackend {
 			known = s.updates.known()
 		}
-		if batch >= 2 && (len(answered) >= known || time.Now().After(end)) {
+		if batch >= 2 && code == measure.OK && (len(answered) >= known || late) {
 			return nil
 		}
 		if batch >= 2 {
@@ -113,30 +119,30 @@ func (s *callerSession) warm(ctx context.Context, a assignment) error {
 	}
 }
 
-// warmUpOnce makes one batch of calls and returns the answers by backend.
-func warmUpOnce(ctx context.Context, session caller.Session, calls int) (map[string]uint64, error) {
+// warmUpOnce makes one batch of calls.
+func warmUpOnce(ctx context.Context, session caller.Session, calls int) (m measure.Measurement, err error) {
 	recorder, _, err := session.Run(ctx, pace.Burst{Calls: calls}, measure.StartSignal{})
 	if err != nil {
-		return nil, fmt.Errorf("warm-up: %w", err)
+		return m, fmt.Errorf("warm-up: %w", err)
 	}
-	m, err := recorder.Measurement()
-	if err != nil {
-		return nil, err
-	}
+	return recorder.Measurement()
+}
+
+var deadlineExceeded = caller.TransportCode(context.DeadlineExceeded)
+
+// commonCode returns OK if a call was answered, and else the most frequent code.
+func commonCode(m measure.Measurement) (code string) {
 	failed := uint64(0)
-	for _, n := range m.Errors {
+	for c, n := range m.Errors {
 		failed += n
-	}
-	if failed == m.Calls && ctx.Err() == nil {
-		code := "" // the most frequent
-		for c, n := range m.Errors {
-			if n > m.Errors[code] {
-				code = c
-			}
+		if n > m.Errors[code] {
+			code = c
 		}
-		return nil, fmt.Errorf("warm-up: none of %d calls was answered: %s: %s", calls, code, m.Samples[code])
 	}
-	return m.Backends, nil
+	if failed < m.Calls {
+		return measure.OK
+	}
+	return code
 }
 
 func (s *callerSession) clock(context.Context, stdio.None) (time.Time, error) { return time.Now(), nil }

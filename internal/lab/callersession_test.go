@@ -68,6 +68,43 @@ func TestAWarmUpReachesEachBackendThatTheResolverReturned(t *testing.T) {
 	})
 }
 
+// cold is a session whose first batches fail with a code.
+type cold struct {
+	batches, failing int
+	code             string
+}
+
+func (c *cold) Run(context.Context, pace.Pace, measure.StartSignal) (*measure.Recorder, time.Time, error) {
+	c.batches++
+	recorder, code := measure.NewRecorder(0), measure.OK
+	if c.batches <= c.failing {
+		code = c.code
+	}
+	recorder.Record(measure.Call{Code: code})
+	return recorder, time.Now(), nil
+}
+
+func (c *cold) Close() error { return nil }
+
+func TestAWarmUpWaitsForConnectionsThatTakeLongerThanTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			calls   cold
+			batches int
+			fails   bool
+		}{
+			{cold{failing: 4, code: "DEADLINE_EXCEEDED"}, 5, false},
+			{cold{failing: 1 << 30, code: "DEADLINE_EXCEEDED"}, int(warmupPatience/warmupPause) + 3, true},
+			{cold{failing: 1 << 30, code: "UNAVAILABLE"}, 1, true},
+		} {
+			s := callerSession{calls: &c.calls}
+			if err := s.warm(t.Context(), assignment{Warmup: 5}); (err != nil) != c.fails || c.calls.batches != c.batches {
+				t.Errorf("%d batches of %s: %d batches were made, %v; want %d", c.calls.failing, c.calls.code, c.calls.batches, err, c.batches)
+			}
+		}
+	})
+}
+
 // deploy deploys a server with one backend on this machine.
 func deploy(t *testing.T, args ...string) (*local.Cluster, cluster.Service) {
 	t.Helper()

@@ -239,10 +239,10 @@ func TestVersionsOfAService(t *testing.T) {
 		text := `experiment: versions
 question: What changes with version 2?
 services:
-  ` + version("old", "--delay, 5ms", "") + `
-  ` + version("new", "--delay, 15ms", "") + `
+  ` + version("old", "--delay, 20ms", "") + `
+  ` + version("new", "--delay, 100ms", "") + `
   ` + version("incompatible", "--model, rest", ", ready: tcp") + `
-defaults: {workload: {call: hello}, route: endpointslice, load: {open: {rate: 200, duration: 3s}}}
+defaults: {workload: {call: hello}, route: endpointslice, load: {open: {rate: 100, duration: 3s}}}
 ` + arms
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -252,8 +252,11 @@ defaults: {workload: {call: hello}, route: endpointslice, load: {open: {rate: 20
 	undisturbed(t, func(_ int, wrong func(string, ...any)) {
 		slower, _ := document(t, experiment("arms: {old: {service: old}, new: {service: new}}\ndesign: interleaved\nrounds: 4\n"), "--rounds", "4")
 		i := slices.IndexFunc(slower.Verdicts, func(v result.Verdict) bool { return v.Metric == "latency_p50" && v.A == "new" })
-		if i < 0 || slower.Verdicts[i].Decision != "worse" {
-			wrong("new against old: %+v; want worse at the median, about 2.5 times as long", slower.Verdicts)
+		if i < 0 {
+			t.Fatalf("there is no verdict on the median among %d", len(slower.Verdicts))
+		}
+		if v := slower.Verdicts[i]; v.Decision != "worse" {
+			wrong("at the median, new takes %.3g times as long as old: %s, %s; want worse, about 4.5 times as long", v.Ratio, v.Decision, v.Reason)
 		}
 	})
 	rolled, _ := document(t, experiment("arms: {watching: {service: old}, fixed: {service: old, route: clusterip}}\nevents: [{at: 500ms, roll_to: incompatible}]\nrounds: 1\n"), "--rounds", "1")

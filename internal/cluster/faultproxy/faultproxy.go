@@ -2,8 +2,8 @@
 // answers calls with an error. Without a fault it passes everything on.
 //
 // Each connection of a client has one connection to the backend. HTTP/2 is passed on frame by frame, so clients
-// see the backend's own settings, flow control, pings, resets of streams and GOAWAY, and a connection ends when
-// the backend ends it. HTTP/1.1 is passed on request by request.
+// see the backend's own settings, flow control, resets of streams and GOAWAY, and a connection ends when the backend
+// ends it. The backend answers PINGs, except soon after a delayed response. HTTP/1.1 is passed on request by request.
 package faultproxy
 
 import (
@@ -182,6 +182,7 @@ type connection struct {
 	mu      sync.Mutex
 	streams map[uint32]*stream // in progress, by their number
 	last    uint32             // the highest number of a stream
+	delayed time.Time          // when the last delayed frame went to the client
 }
 
 // halfCloser is a connection, encrypted or not.

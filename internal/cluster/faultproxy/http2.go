@@ -184,10 +184,15 @@ func (c *connection) passRequests() error {
 		if err != nil {
 			return err
 		}
-		if f.Type == http2.FrameSettings {
+		pass := true
+		switch {
+		case f.Type == http2.FrameSettings:
 			f = c.client.keepTables(f)
+		case f.Type == http2.FramePing:
+			pass = !c.answerPing(f)
+		case f.StreamID != 0:
+			pass = c.admit(f)
 		}
-		pass := f.StreamID == 0 || c.admit(f)
 		c.backend.mu.Lock()
 		if pass {
 			c.backend.write(f)
@@ -197,6 +202,24 @@ func (c *connection) passRequests() error {
 		}
 		c.backend.mu.Unlock()
 	}
+}
+
+// pingGrace is how long the proxy answers PINGs itself after a delayed response. Keepalive waits longer: gRPC sends it
+// after 10 s without data at the earliest.
+const pingGrace = 2 * time.Second
+
+// answerPing answers a PING soon after a delayed response and reports whether it did. gRPC clients send a PING when
+// data arrives, and a server ends a connection that receives many between its own responses (gRFC A8). It has sent
+// the delayed ones long before.
+func (c *connection) answerPing(f frame) bool {
+	c.mu.Lock()
+	delayed := time.Since(c.delayed) < pingGrace
+	c.mu.Unlock()
+	if f.Flags.Has(http2.FlagPingAck) || !delayed || len(f.payload) != len([8]byte{}) {
+		return false
+	}
+	c.client.send(func() { _ = c.client.framer.WritePing(true, [8]byte(f.payload)) })
+	return true
 }
 
 // passResponses passes on what the backend sends. When the backend ends the connection, passResponses returns

@@ -235,7 +235,7 @@ func (c *connection) due(id uint32, s *stream, now time.Time) (frames []frame) {
 	}
 	for len(s.held) > 0 && !s.held[0].due.After(now) {
 		f := s.held[0].frame
-		s.held = s.held[1:]
+		s.held, c.delayed = s.held[1:], now
 		frames = append(frames, f)
 		c.delivered(f, s)
 	}
