@@ -47,10 +47,13 @@ func (f gateFlags) parse() (all []analysis.Gate, err error) {
 	return all, nil
 }
 
-// againstLast is the value of --against that stands for the last comparable run.
-const againstLast = "last"
+// The values of --against that name no run.
+const (
+	againstLast     = "last"     // the last comparable run
+	againstBaseline = "baseline" // the baseline of the same run
+)
 
-// runGates compare a run with an earlier run after it has ended.
+// runGates compare a run with an earlier run, or its arms with their baseline, after it has ended.
 type runGates struct {
 	gateFlags
 	against string
@@ -60,8 +63,8 @@ type runGates struct {
 }
 
 func (g *runGates) register(flags *pflag.FlagSet) {
-	g.gateFlags.register(flags, "this run to an earlier run")
-	flags.StringVar(&g.against, "against", againstLast, "`run` (ID or file) with which --gate compares: last is the last finished one of the same experiment in the store")
+	g.gateFlags.register(flags, "this run to an earlier run, or of its arms to their baseline")
+	flags.StringVar(&g.against, "against", againstLast, "`run` (ID or file) with which --gate compares: last is the last finished one of the same experiment in the store; baseline compares the arms of this run with their baseline")
 }
 
 // check checks the flags of a run whose results are stored or not.
@@ -74,13 +77,24 @@ func (g *runGates) check(changed func(string) bool, stored bool) (err error) {
 	if len(g.texts) > 0 && g.against == againstLast && !stored {
 		return errors.New("--gate compares with the last stored run: leave out --no-store, or name a file with --against")
 	}
+	if g.against == againstBaseline && changed("allow") {
+		return errors.New("--allow is for two runs: --against baseline compares arms of one run")
+	}
 	g.gates, err = g.parse()
 	return err
 }
 
+// checkArms returns an error if gates compare arms with a baseline and there is only one arm.
+func (g *runGates) checkArms(arms int) error {
+	if len(g.gates) > 0 && g.against == againstBaseline && arms < 2 {
+		return errors.New("--against baseline compares the other arms with the baseline: this run has one arm")
+	}
+	return nil
+}
+
 // open reads the earlier run, before a new run is stored.
 func (g *runGates) open(ctx context.Context, experiment, cluster string, quick bool) (err error) {
-	if len(g.gates) == 0 {
+	if len(g.gates) == 0 || g.against == againstBaseline {
 		return nil
 	}
 	var runs storedRuns
@@ -114,12 +128,14 @@ func (g *runGates) open(ctx context.Context, experiment, cluster string, quick b
 	return nil
 }
 
-// report compares a run with the earlier run, and returns errGate if a gate failed.
+// report tests the gates, and returns errGate if one failed.
 func (g *runGates) report(out io.Writer, d result.Document) error {
-	if len(g.gates) == 0 {
+	switch {
+	case len(g.gates) == 0:
 		return nil
-	}
-	if g.earlier == nil {
+	case g.against == againstBaseline:
+		return g.reportGates(out, result.Comparison{Gates: analysis.GateArms(d, g.gates)})
+	case g.earlier == nil:
 		fmt.Fprintf(out, "rpclab: gates: nothing to compare: this is the first run of %s in the store\n", d.Experiment)
 		return nil
 	}

@@ -61,7 +61,9 @@ isolated experiments of fewer than 4 rounds, which have no verdicts.
 
 With --gate rpclab compares the run with the last one of the same experiment in
 the store, as 'rpclab compare' does, and the exit code is 1 if a gate fails. The
-first run has nothing to compare with and passes. The number of rounds is fixed.
+first run has nothing to compare with and passes. With --against baseline it
+compares the arms of this run with their baseline. Gates fix the number of
+rounds.
 
 A run on this machine first waits until no other run or load of yours uses it.
 With --no-wait it starts at once, and the results of both say so.`,
@@ -72,6 +74,7 @@ With --no-wait it starts at once, and the results of both say so.`,
   rpclab run channels --plan --pilot
   rpclab run ./mine.yaml --rounds 10 --json out.json --md out.md
   rpclab run ./mine.yaml --gate 'p99 ratio < 1.1'
+  rpclab run ./versions.yaml --gate 'p50 ratio < 1.1' --against baseline
   rpclab run churn --service orders.yaml
   rpclab run channels --service orders.yaml --mix get=80%,list=20%
   rpclab run channels --service orders.yaml --flow login,get
@@ -173,6 +176,9 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 func (f runFlags) runAndReport(c *cobra.Command, plan lab.Plan, commandLine string) error {
 	assertions, err := parseAssertions(f.asserts)
 	if err := errors.Join(err, f.outputs.check(), f.live.check(), f.telemetry.check()); err != nil {
+		return usageError{err}
+	}
+	if err := f.gates.checkArms(len(plan.Arms)); err != nil {
 		return usageError{err}
 	}
 	if err := f.gates.open(c.Context(), plan.Name, f.on, plan.Quick); err != nil {

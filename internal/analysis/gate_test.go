@@ -60,3 +60,29 @@ func TestAGateThatCannotBeParsedNamesTheColumn(t *testing.T) {
 		t.Errorf("the error of an empty gate is %v, and the metrics are %v", err, GateMetrics())
 	}
 }
+
+// In repeatedRun the arm slow takes 1.25 times as long as the baseline, with noise if no control repeats that.
+func TestGatesOnTheArmsOfARun(t *testing.T) {
+	if all := GateArms(Assemble(repeatedRun(t)), gates(t, "p50 ratio < 1.5")); len(all) != 1 || all[0].Arm != "slow" || all[0].Outcome != string(verdict.Held) {
+		t.Errorf("the gates are %+v, want one on slow that holds, and none on the control", all)
+	}
+	d := repeatedRun(t)
+	d.Arms = d.Arms[:2]
+	d = Assemble(d)
+	got := GateArms(d, gates(t, "p50 ratio < 1.5", "p50 ratio < 1.02", "p50 ratio < 1.25"))
+	want := []verdict.Outcome{verdict.Held, verdict.Failed, verdict.Open}
+	if len(got) != len(want) {
+		t.Fatalf("the gates are %+v, want one result for each", got)
+	}
+	for i, g := range got {
+		if g.Arm != "slow" || g.Outcome != string(want[i]) || (g.Reason == "") != (want[i] != verdict.Open) {
+			t.Errorf("%s: %+v, want %s for slow", g.Gate, g, want[i])
+		}
+	}
+	for i := range d.Arms {
+		d.Arms[i].Trials[0].Blocks = d.Arms[i].Trials[0].Blocks[:3]
+	}
+	if few := GateArms(d, gates(t, "p50 ratio < 1.5")); few[0].Outcome != string(verdict.Open) || few[0].Reason == "" {
+		t.Errorf("with three cycles the gate is %+v, want that rpclab cannot tell", few[0])
+	}
+}

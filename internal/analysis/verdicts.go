@@ -24,14 +24,10 @@ func verdicts(d result.Document) []result.Verdict {
 		tests[p.family()] += p.tests(headline)
 		members[p.family()]++
 	}
-	inCell := map[string][]result.Arm{}
-	for _, a := range d.Arms {
-		cell := a.Key().Cell
-		inCell[cell] = append(inCell[cell], a)
-	}
+	byCell := armsByCell(d)
 	var all []result.Verdict
 	for _, p := range pairs {
-		inCell := inCell[p.a.Key().Cell]
+		inCell := byCell[p.a.Key().Cell]
 		for _, m := range headline {
 			if m.compared(p.a, p.b) {
 				all = append(all, verdictOn(d, m, p, inCell, tests[p.family()]))
@@ -46,6 +42,16 @@ func verdicts(d result.Document) []result.Verdict {
 	doubtControls(all)
 	testInOrder(all)
 	return all
+}
+
+// armsByCell returns the arms of each cell, by its key.
+func armsByCell(d result.Document) map[string][]result.Arm {
+	inCell := map[string][]result.Arm{}
+	for _, a := range d.Arms {
+		cell := a.Key().Cell
+		inCell[cell] = append(inCell[cell], a)
+	}
+	return inCell
 }
 
 // family is a set of pairs that share an error of 5 %.

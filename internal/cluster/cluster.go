@@ -150,14 +150,16 @@ type LocalProcesses interface {
 type FaultProxies interface {
 	// FaultProxies returns the proxies before all backends that are not stopping; nil: there are none.
 	FaultProxies() []FaultProxy
-	// FaultProxyCPU is the CPU time that all fault proxies have used, also those that exited.
+	// FaultProxyCPU is the CPU time that all fault proxies have used on this machine, also those that exited.
 	FaultProxyCPU() time.Duration
 }
 
 // FaultProxy is the process of a fault proxy.
 type FaultProxy struct {
-	PID           int
+	PID           int            // 0: it runs in a pod
 	Addr, Backend netip.AddrPort // of the proxy, which is published, and of the backend
+	// CPU is the CPU time that the process has used since some moment.
+	CPU func() (time.Duration, error)
 }
 
 // MeshProxies is implemented by a [Cluster] whose meshes inject proxies into pods.

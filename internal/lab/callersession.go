@@ -37,10 +37,15 @@ func (s *callerSession) close() (err error) {
 	if s.target.Close != nil {
 		s.target.Close()
 	}
+	s.calls, s.target = nil, caller.Target{}
 	return err
 }
 
+// open warms up for an assignment. It ends the one before.
 func (s *callerSession) open(ctx context.Context, a assignment) (none stdio.None, err error) {
+	if err := s.close(); err != nil {
+		return none, err
+	}
 	library, err := lookupLibrary(a.Caller)
 	if err != nil {
 		return none, err

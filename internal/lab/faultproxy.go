@@ -22,6 +22,7 @@ const (
 	proxyBlocks    = 5 // of each
 	proxyBlock     = 100 * time.Millisecond
 	proxyBlockMost = 200 // calls
+	proxyWarmup    = 10  // calls before each block
 )
 
 // measureFaultProxy measures what a fault proxy adds to the call of a trial, once in a run for each service. It
@@ -33,11 +34,6 @@ func (c *trialRunner) measureFaultProxy(ctx context.Context, t trial) error {
 		return nil
 	}
 	cost := result.FaultProxy{Service: t.Config.Service, Call: t.job.Calls[0].Name}
-	if c.builder.remote {
-		cost.Unknown = "this machine does not reach the pods; run the experiment with --on local"
-		c.proxyCosts = append(c.proxyCosts, cost)
-		return nil
-	}
 	c.progress.doing(t.Trial, "measuring the cost of the fault proxy")
 	if err := c.release(); err != nil {
 		return err
@@ -55,7 +51,7 @@ func (c *trialRunner) measureFaultProxy(ctx context.Context, t trial) error {
 		return errors.Join(err, servers.Remove())
 	}
 	if proxied, ok := servers.(cluster.FaultProxies); ok {
-		if err := measureProxy(ctx, t, spec.ProxyTLS, proxied.FaultProxies(), &cost); err != nil {
+		if err := c.measureProxy(ctx, t, spec.ProxyTLS, proxied.FaultProxies(), &cost); err != nil {
 			cost = result.FaultProxy{Service: cost.Service, Call: cost.Call, Unknown: err.Error()}
 		}
 	}
@@ -70,71 +66,158 @@ func (c *trialRunner) throughProxies(t trial) ([]service.Spec, error) {
 }
 
 // measureProxy makes the first call of a trial directly and through a proxy.
-func measureProxy(ctx context.Context, t trial, secured *faultproxy.TLS, proxies []cluster.FaultProxy, cost *result.FaultProxy) (err error) {
+func (c *trialRunner) measureProxy(ctx context.Context, t trial, secured *faultproxy.TLS, proxies []cluster.FaultProxy, cost *result.FaultProxy) (err error) {
 	if len(proxies) == 0 {
 		return errors.New("the backend exited")
 	}
-	proxy, job := proxies[0], t.job
-	job.Flow, job.Hedge, job.Channels = false, nil, caller.Channels{Mode: caller.Shared}
-	open := func(to netip.AddrPort, calls []service.Spec) (caller.Session, error) {
-		job.Calls = calls
-		session, err := t.library.Open(job, caller.Target{URI: "passthrough:///" + to.String(), Close: func() {}})
-		if err != nil {
-			return nil, err
-		}
-		_, err = runBlock(ctx, session, pace.Closed{Users: 1, Calls: 10, Duration: proxyBlock}) // warm up
-		return session, err
+	proxy := proxies[0]
+	open, end, err := c.channels(ctx, t)
+	if err != nil {
+		return err
 	}
-	var sides [2]proxySide
-	for i, to := range []netip.AddrPort{proxy.Backend, proxy.Addr} {
-		calls := t.job.Calls[:1]
-		if i == 1 {
-			calls = trusting(secured, calls)
+	defer end()
+	var used time.Duration
+	direct, proxied := proxySide{channel: open(proxy.Backend, t.job.Calls[:1])}, proxySide{channel: open(proxy.Addr, trusting(secured, t.job.Calls[:1]))}
+	for range proxyBlocks {
+		if _, err := direct.block(ctx, proxy.CPU); err != nil {
+			return err
 		}
-		session, err := open(to, calls)
-		if session != nil {
-			defer session.Close()
-		}
+		cpu, err := proxied.block(ctx, proxy.CPU)
 		if err != nil {
 			return err
 		}
-		sides[i].Session = session
+		used += cpu
 	}
-	var used time.Duration
-	for range proxyBlocks {
-		for i := range sides {
-			before, err := measure.CPU(proxy.PID)
-			if err := errors.Join(err, sides[i].add(ctx)); err != nil {
-				return err
+	directMS, err := direct.median()
+	proxiedMS, failed := proxied.median()
+	cpu := float64(used.Microseconds()) / float64(max(proxied.calls, 1))
+	cost.Calls, cost.DirectMS, cost.ProxyMS, cost.CPU = direct.calls, &directMS, &proxiedMS, &cpu
+	return errors.Join(err, failed)
+}
+
+// warmChannel is a channel to one address, on which a few calls are made to warm it up, and then blocks of calls that
+// are measured.
+type warmChannel interface {
+	warm(context.Context) error
+	measure(context.Context, pace.Closed) (measure.Measurement, error)
+}
+
+// channels returns a function that returns channels of a trial's caller, on this machine or in a pod, which reaches the
+// backends. Call end when no block follows.
+func (c *trialRunner) channels(ctx context.Context, t trial) (to func(netip.AddrPort, []service.Spec) warmChannel, end func(), err error) {
+	job := t.job
+	job.Flow, job.Hedge, job.Channels = false, nil, caller.Channels{Mode: caller.Shared}
+	if !c.builder.remote {
+		var opened []*localChannel
+		to = func(to netip.AddrPort, calls []service.Spec) warmChannel {
+			job := job
+			job.Calls = calls
+			channel := &localChannel{open: func() (caller.Session, error) {
+				return t.library.Open(job, caller.Target{URI: "passthrough:///" + to.String(), Close: func() {}})
+			}}
+			opened = append(opened, channel)
+			return channel
+		}
+		return to, func() {
+			for _, channel := range opened {
+				channel.close()
 			}
-			after, err := measure.CPU(proxy.PID)
-			if err != nil {
-				return err
-			}
-			if i == 1 {
-				used += after - before
-			}
+		}, nil
+	}
+	started, err := c.builder.cluster.StartCallers(ctx, cluster.CallerSpec{Name: t.processName("proxy-cost"), Count: 1, Args: []string{"caller"}})
+	if err != nil {
+		return nil, nil, err
+	}
+	process := newCallerProcess(started[0], "the caller", func(measure.Snapshot) {})
+	to = func(to netip.AddrPort, calls []service.Spec) warmChannel {
+		job := job
+		job.Calls = calls
+		return podChannel{process, assignment{Caller: t.library.name, Job: job, Gateway: to.String(), Warmup: proxyWarmup}}
+	}
+	return to, process.kill, nil
+}
+
+// localChannel is a channel of this process.
+type localChannel struct {
+	open    func() (caller.Session, error)
+	session caller.Session // nil: not open
+}
+
+func (l *localChannel) warm(ctx context.Context) (err error) {
+	if l.session == nil {
+		if l.session, err = l.open(); err != nil {
+			return err
 		}
 	}
-	direct, err := sides[0].median()
-	proxied, failed := sides[1].median()
-	cpu := float64(used.Microseconds()) / float64(max(sides[1].calls, 1))
-	cost.Calls, cost.DirectMS, cost.ProxyMS, cost.CPU = sides[0].calls, &direct, &proxied, &cpu
-	return errors.Join(err, failed)
+	_, err = l.measure(ctx, pace.Closed{Users: 1, Calls: proxyWarmup, Duration: proxyBlock})
+	return err
+}
+
+func (l *localChannel) measure(ctx context.Context, calls pace.Closed) (m measure.Measurement, err error) {
+	recorder, _, err := l.session.Run(ctx, calls, measure.StartSignal{})
+	if err != nil {
+		return m, err
+	}
+	if m, err = recorder.Measurement(); err != nil {
+		return m, err
+	}
+	return m, errors.Join(failure(m), ctx.Err())
+}
+
+func (l *localChannel) close() {
+	if l.session != nil {
+		_ = l.session.Close()
+	}
+}
+
+// podChannel is the channel of a caller in a pod, which has one at a time.
+type podChannel struct {
+	process  *callerProcess
+	assigned assignment
+}
+
+func (p podChannel) warm(ctx context.Context) error {
+	_, err := openMethod.Call(ctx, p.process.client, p.assigned)
+	return p.process.died(err)
+}
+
+func (p podChannel) measure(ctx context.Context, calls pace.Closed) (measure.Measurement, error) {
+	m, err := loadMethod.Call(ctx, p.process.client, loadRequest{Pace: pace.Spec{Closed: &calls}})
+	return m, errors.Join(p.process.died(err), failure(m))
+}
+
+// failure returns an error if a call failed.
+func failure(m measure.Measurement) error {
+	for code, message := range m.Samples {
+		return fmt.Errorf("a call failed with %s: %s", code, message)
+	}
+	return nil
 }
 
 // proxySide is the calls directly, or those through the proxy.
 type proxySide struct {
-	caller.Session
+	channel   warmChannel
 	calls     uint64
 	latencies []string
 }
 
-func (s *proxySide) add(ctx context.Context) error {
-	m, err := runBlock(ctx, s.Session, pace.Closed{Users: 1, Calls: proxyBlockMost, Duration: proxyBlock})
+// block makes a block of calls and returns the CPU time that the proxy used meanwhile.
+func (s *proxySide) block(ctx context.Context, proxyCPU func() (time.Duration, error)) (used time.Duration, err error) {
+	if err := s.channel.warm(ctx); err != nil {
+		return 0, err
+	}
+	before, err := proxyCPU()
+	if err != nil {
+		return 0, err
+	}
+	m, err := s.channel.measure(ctx, pace.Closed{Users: 1, Calls: proxyBlockMost, Duration: proxyBlock})
+	if err != nil {
+		return 0, err
+	}
 	s.calls += m.Calls
 	s.latencies = append(s.latencies, m.Service)
-	return err
+	after, err := proxyCPU()
+	return after - before, err
 }
 
 func (s *proxySide) median() (ms float64, err error) {
@@ -143,21 +226,6 @@ func (s *proxySide) median() (ms float64, err error) {
 		return 0, err
 	}
 	return result.Milliseconds(time.Duration(all.ValueAtPercentile(50))), nil
-}
-
-// runBlock makes a few calls. It fails if one fails.
-func runBlock(ctx context.Context, session caller.Session, calls pace.Closed) (m measure.Measurement, err error) {
-	recorder, _, err := session.Run(ctx, calls, measure.StartSignal{})
-	if err != nil {
-		return m, err
-	}
-	if m, err = recorder.Measurement(); err != nil {
-		return m, err
-	}
-	for code, message := range m.Samples {
-		return m, fmt.Errorf("a call failed with %s: %s", code, message)
-	}
-	return m, ctx.Err()
 }
 
 // faultProxyCPU returns the CPU time that fault proxies have used so far.

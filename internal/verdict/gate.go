@@ -31,6 +31,18 @@ func (b Bound) holds(ratio float64) bool {
 	return ratio < b.Limit
 }
 
+// OfInterval tests the bound on a ratio with a confidence interval. Held and Failed are wrong only if the interval
+// misses the true ratio.
+func (b Bound) OfInterval(ci [2]float64) Outcome {
+	switch low, high := b.holds(ci[0]), b.holds(ci[1]); {
+	case low && high:
+		return Held
+	case !low && !high:
+		return Failed
+	}
+	return Open
+}
+
 // OfRuns tests the bound on the ratio of two runs that [CompareRuns] returns. Held and Failed are wrong
 // only if the interval misses the true ratio. The reason, for Open only, says what is missing and how many
 // rounds would probably suffice.
@@ -38,13 +50,11 @@ func (b Bound) OfRuns(before, after []float64, o Options) (v Verdict, outcome Ou
 	o = o.withDefaults()
 	v = CompareRuns(before, after, o)
 	u, err := unpairedOf(before, after)
-	switch low, high := b.holds(v.CI[0]), b.holds(v.CI[1]); {
-	case err != nil || v.Rounds < MinRounds:
+	if err != nil || v.Rounds < MinRounds {
 		return v, Open, v.Reason
-	case low && high:
-		return v, Held, ""
-	case !low && !high:
-		return v, Failed, ""
+	}
+	if outcome = b.OfInterval(v.CI); outcome != Open {
+		return v, outcome, ""
 	}
 	reason = fmt.Sprintf("the interval spans %g", b.Limit)
 	if n := u.narrowTo(math.Abs(u.difference()-math.Log(b.Limit)), o); n <= maxAdvisedRounds {

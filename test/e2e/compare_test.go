@@ -143,9 +143,40 @@ func TestARunIsGatedAgainstTheLastOne(t *testing.T) {
 		{[]string{"--against", before}, "--against is for gates: add --gate"},
 		{[]string{"--gate", "p50 ratio < 4", "--no-store"}, "--gate compares with the last stored run: leave out --no-store"},
 		{[]string{"--gate", "p50 ratio < 4", "--against", "1999"}, `"1999"`},
+		{[]string{"--gate", "p50 ratio < 4", "--against", "baseline"}, "this run has one arm"},
 	} {
 		if s := rpclabIn(t, data, append([]string{"run", file}, c.args...)...); s.code != 2 || !strings.Contains(s.stderr, c.says) {
 			t.Errorf("%q: exit code %d, want 2 and %q\n%s", c.args, s.code, c.says, s.stderr)
+		}
+	}
+}
+
+// A pipeline compares two versions in one run.
+func TestTheArmsOfARunAreGatedAgainstTheirBaseline(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "versions.yaml")
+	text := `experiment: versions
+question: Is the new version slower?
+defaults: {route: direct, load: {closed: {users: 4, calls: 25}}}
+arms:
+  old: {workload: {greet: {delay: 20ms}}}
+  new: {workload: {greet: {delay: 100ms}}}
+rounds: 4
+`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		gate string
+		code int
+		says string
+	}{
+		{"p50 ratio < 2", 1, "rpclab: new --gate p50 ratio < 2 failed: the ratio is "},
+		{"p50 ratio < 9", 0, "rpclab: gates: passed: 1 passed, 0 failed, 0 undecided"},
+	} {
+		s := rpclab(t, "run", file, "--no-store", "--against", "baseline", "--gate", c.gate)
+		if s.code != c.code || !strings.Contains(s.stderr, c.says) {
+			t.Errorf("%s: exit code %d, want %d and %q\n%s", c.gate, s.code, c.code, c.says, s.stderr)
 		}
 	}
 }

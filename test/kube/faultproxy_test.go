@@ -58,8 +58,8 @@ rounds: 1
 	if a.Service.P95 < 400 || a.Service.P50 > 300 { // about 300 of 4,900 calls were slowed down
 		t.Errorf("of the answered calls p50 is %v ms and p95 %v ms, want a p95 of at least 400", a.Service.P50, a.Service.P95)
 	}
-	if len(d.FaultProxies) != 1 || d.FaultProxies[0].Unknown == "" {
-		t.Errorf("the cost of the fault proxy is %+v, want that it is not known", d.FaultProxies)
+	if len(d.FaultProxies) != 1 || d.FaultProxies[0].Unknown != "" || d.FaultProxies[0].Calls == 0 || *d.FaultProxies[0].CPU <= 0 {
+		t.Errorf("the cost of the fault proxy is %+v, want what it adds to a call", d.FaultProxies)
 	}
 	return a
 }

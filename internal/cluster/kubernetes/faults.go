@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"strconv"
 	"time"
 
 	"google.golang.org/grpc/codes"
 
+	"rpclab/internal/cluster"
 	"rpclab/internal/workload"
 )
 
@@ -65,3 +67,21 @@ func (d *deployment) Recover(context.Context) error {
 func (d *deployment) setFaults(change func(*workload.Fault)) error {
 	return inParallel(d.active(), func(backend *replica) error { return backend.setFault(change) })
 }
+
+// FaultProxies implements [cluster.FaultProxies].
+func (d *deployment) FaultProxies() (all []cluster.FaultProxy) {
+	if !hasFaultProxy(d.spec) {
+		return nil
+	}
+	for _, backend := range d.active() {
+		if ip, ok := backend.ip(); ok {
+			all = append(all, cluster.FaultProxy{
+				Addr: netip.AddrPortFrom(ip, uint16(proxyPort(d.spec))), Backend: netip.AddrPortFrom(ip, uint16(portOf(d.spec))), CPU: backend.cpu,
+			})
+		}
+	}
+	return all
+}
+
+// FaultProxyCPU implements [cluster.FaultProxies]. The proxies use processors of nodes.
+func (d *deployment) FaultProxyCPU() time.Duration { return 0 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"net/netip"
 	"sync"
 	"syscall"
 	"time"
@@ -264,6 +266,26 @@ func (r *replica) sample() cluster.Usage {
 		}
 	}
 	return r.lastUsage()
+}
+
+// cpu is the CPU time that the process has used since the last reset.
+func (r *replica) cpu() (time.Duration, error) {
+	process := r.attached()
+	if process == nil {
+		return 0, fmt.Errorf("%s has exited, or its agent does not answer", r.name)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
+	defer cancel()
+	used, err := process.Usage(ctx)
+	return used.CPU, err
+}
+
+// ip is the address of the pod; false: it has none yet.
+func (r *replica) ip() (netip.Addr, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ip, err := netip.ParseAddr(r.pod.Status.PodIP)
+	return ip, err == nil
 }
 
 // lastUsage is what the server had used when it was last measured.

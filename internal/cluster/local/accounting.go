@@ -127,7 +127,8 @@ func (d *deployment) FaultProxies() (all []cluster.FaultProxy) {
 	defer d.mu.Unlock()
 	for _, r := range d.active() {
 		if r.proxy != nil {
-			all = append(all, cluster.FaultProxy{PID: r.proxy.Pid(), Addr: r.addr, Backend: r.listen})
+			pid := r.proxy.Pid()
+			all = append(all, cluster.FaultProxy{PID: pid, Addr: r.addr, Backend: r.listen, CPU: func() (time.Duration, error) { return measure.CPU(pid) }})
 		}
 	}
 	return all

@@ -32,7 +32,7 @@ func TestAFaultProxyMakesAProgramSlowOrFail(t *testing.T) {
 	proxies := faultProxies(t, d)
 	for i, e := range ready(d) {
 		if proxies[i].Addr != e.Addr || proxies[i].Backend == e.Addr {
-			t.Errorf("%s is published at %s, want the address of its proxy: %+v", e.ID, e.Addr, proxies[i])
+			t.Errorf("%s is published at %s, want the address of its proxy: %s before %s", e.ID, e.Addr, proxies[i].Addr, proxies[i].Backend)
 		}
 		if message, _, _ := greet(t, e); message != "own-"+e.ID {
 			t.Errorf("%s at %s answers as %s", e.ID, e.Addr, message)
