@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"rpclab/internal/analysis"
+	"rpclab/internal/experiment"
 	"rpclab/internal/result"
 )
 
@@ -84,12 +86,21 @@ func (g *runGates) check(changed func(string) bool, stored bool) (err error) {
 	return err
 }
 
-// checkArms returns an error if gates compare arms with a baseline and there is only one arm.
-func (g *runGates) checkArms(arms int) error {
-	if len(g.gates) > 0 && g.against == againstBaseline && arms < 2 {
-		return errors.New("--against baseline compares the other arms with the baseline: this run has one arm")
+// checkArms returns an error if gates compare arms with a baseline and a run has no other arm.
+func (g *runGates) checkArms(arms []experiment.Arm) error {
+	isControl := func(a experiment.Arm) bool { return a.Control != "" }
+	if len(g.gates) > 0 && g.against == againstBaseline && len(slices.DeleteFunc(slices.Clone(arms), isControl)) < 2 {
+		return errors.New("--against baseline compares other arms with the baseline: this run has no other arm, or only controls")
 	}
 	return nil
+}
+
+// settled reports whether each gate on the arms of a run passed or failed. Other gates do not prolong a run.
+func (g *runGates) settled(d result.Document) bool {
+	if g.against != againstBaseline {
+		return true
+	}
+	return !slices.ContainsFunc(analysis.GateArms(analysis.Assemble(d), g.gates), func(r result.GateResult) bool { return r.Reason != "" })
 }
 
 // open reads the earlier run, before a new run is stored.

@@ -63,7 +63,7 @@ With --gate rpclab compares the run with the last one of the same experiment in
 the store, as 'rpclab compare' does, and the exit code is 1 if a gate fails. The
 first run has nothing to compare with and passes. With --against baseline it
 compares the arms of this run with their baseline. Gates fix the number of
-rounds.
+rounds; with --for, gates against the baseline end a run when all are told.
 
 A run on this machine first waits until no other run or load of yours uses it.
 With --no-wait it starts at once, and the results of both say so.`,
@@ -178,7 +178,7 @@ func (f runFlags) runAndReport(c *cobra.Command, plan lab.Plan, commandLine stri
 	if err := errors.Join(err, f.outputs.check(), f.live.check(), f.telemetry.check()); err != nil {
 		return usageError{err}
 	}
-	if err := f.gates.checkArms(len(plan.Arms)); err != nil {
+	if err := f.gates.checkArms(plan.Arms); err != nil {
 		return usageError{err}
 	}
 	if err := f.gates.open(c.Context(), plan.Name, f.on, plan.Quick); err != nil {
@@ -344,7 +344,7 @@ func (f runFlags) runAndShow(c *cobra.Command, plan lab.Plan, commandLine string
 	}
 	defer func() { sent.close(document, err) }() // before the page, which has no more to show
 	show := shown.follow(plan.Plan, id, stop)
-	o := lab.Options{ID: id, Kind: f.on, Store: store, Command: commandLine, Phases: sent.phase, Progress: func(p lab.Progress) {
+	o := lab.Options{ID: id, Kind: f.on, Store: store, Command: commandLine, Settled: f.gates.settled, Phases: sent.phase, Progress: func(p lab.Progress) {
 		bar.show(p)
 		show(p)
 		sent.show(p)

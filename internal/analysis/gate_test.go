@@ -66,6 +66,11 @@ func TestGatesOnTheArmsOfARun(t *testing.T) {
 	if all := GateArms(Assemble(repeatedRun(t)), gates(t, "p50 ratio < 1.5")); len(all) != 1 || all[0].Arm != "slow" || all[0].Outcome != string(verdict.Held) {
 		t.Errorf("the gates are %+v, want one on slow that holds, and none on the control", all)
 	}
+	wrong := repeatedRun(t)
+	wrong.Arms[2].Trials = wrong.Arms[0].Trials // the control is as slow as slow
+	if all := GateArms(Assemble(wrong), gates(t, "p50 ratio < 9")); all[0].Outcome != string(verdict.Open) || !strings.Contains(all[0].Reason, "the control again") {
+		t.Errorf("the gate is %+v, want it doubted because the control differs from the baseline", all[0])
+	}
 	d := repeatedRun(t)
 	d.Arms = d.Arms[:2]
 	d = Assemble(d)

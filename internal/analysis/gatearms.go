@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"fmt"
+	"slices"
 
 	"rpclab/internal/result"
 	"rpclab/internal/verdict"
@@ -18,36 +19,45 @@ func GateArms(d result.Document, gates []Gate) (all []result.GateResult) {
 		}
 	}
 	for _, g := range gates {
-		var compared []comparison
-		var verdicts []result.Verdict
+		var tested []result.Verdict
+		doubted := map[string]string{} // by cell
 		for _, p := range pairs {
-			if p.kind.AnswersQuestion() || p.kind == result.OfControl {
-				compared = append(compared, p)
-				verdicts = append(verdicts, verdictOn(d, g.metric, p, inCell[p.a.Key().Cell], checks))
+			if !p.kind.AnswersQuestion() && p.kind != result.OfControl {
+				continue
+			}
+			v := verdictOn(d, g.metric, p, inCell[p.a.Key().Cell], checks)
+			switch {
+			case p.kind.AnswersQuestion():
+				tested = append(tested, v)
+			case isFalsePositive(v):
+				doubted[v.Cell.Key()] = falsePositive(v).text
 			}
 		}
-		doubtControls(verdicts)
-		for i, v := range verdicts {
-			if v.Kind.AnswersQuestion() {
-				all = append(all, g.onVerdict(v, compared[i]))
+		for _, v := range tested {
+			r := g.onVerdict(v)
+			if why := doubted[v.Cell.Key()]; why != "" {
+				r.Outcome, r.Reason = string(verdict.Open), why
 			}
+			all = append(all, r)
 		}
 	}
 	return all
 }
 
-// onVerdict tests the gate on the ratio of two arms.
-func (g Gate) onVerdict(v result.Verdict, p comparison) result.GateResult {
+// onVerdict tests the gate on the ratio of two arms. A round that differs from the others, or drift, makes a verdict
+// doubtful and not the outcome of a gate, as in a comparison of two runs.
+func (g Gate) onVerdict(v result.Verdict) result.GateResult {
 	r := result.GateResult{Gate: g.text, Arm: v.A, Cell: v.Cell, Ratio: v.Ratio, CI: v.CI, Level: v.Level, Outcome: string(verdict.Open), Reason: v.Reason}
-	if v.Cause != nil && v.Cause.Kind != result.CauseInterval { // a guard, a doubt, or too few rounds
+	if v.Cause != nil && !slices.Contains([]result.CauseKind{result.CauseInterval, result.CauseDrift, result.CauseOutlier}, v.Cause.Kind) {
 		return r
 	}
 	outcome := g.bound.OfInterval(v.CI)
-	switch unfit := g.lowerBounds(armPair{a: p.b, b: p.a}, outcome); {
+	under := (outcome == verdict.Held) != g.bound.Over
+	switch {
 	case outcome == verdict.Open:
 		r.Reason = fmt.Sprintf("the interval of the ratio to %s spans %g: run more rounds", v.B, g.bound.Limit)
-	case unfit.text != "":
-		r.Reason = unfit.text
+	case under && v.Bound == result.LowerBound, !under && v.Bound == result.UpperBound:
+		r.Reason = "calls were lost, so that the ratio is only a " + string(v.Bound) + " bound"
 	default:
 		r.Outcome, r.Reason = string(outcome), ""
 	}

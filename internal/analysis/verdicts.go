@@ -202,17 +202,27 @@ func ranks(pairs []verdict.Pair) float64 {
 // the run found a difference where there is none.
 func doubtControls(all []result.Verdict) {
 	type metricInCell struct{ metric, cell string }
-	falsePositive := map[metricInCell]reason{}
+	found := map[metricInCell]reason{}
 	for _, v := range all {
-		if v.Kind == "control" && (v.Decision == string(verdict.Better) || v.Decision == string(verdict.Worse)) {
-			text := fmt.Sprintf("the control %s, which repeats %s, differs from it too (ratio %.3g): run again with more rounds", v.A, v.B, v.Ratio)
-			falsePositive[metricInCell{v.Metric, v.Cell.Key()}] = reason{text, result.Cause{Kind: result.CauseControl, Arm: v.A}}
+		if isFalsePositive(v) {
+			found[metricInCell{v.Metric, v.Cell.Key()}] = falsePositive(v)
 		}
 	}
 	for i := range all {
-		why, found := falsePositive[metricInCell{all[i].Metric, all[i].Cell.Key()}]
-		if found && all[i].Kind != "control" && all[i].Decision != string(verdict.Undecided) {
+		why, doubted := found[metricInCell{all[i].Metric, all[i].Cell.Key()}]
+		if doubted && all[i].Kind != "control" && all[i].Decision != string(verdict.Undecided) {
 			all[i].Decision, all[i].Reason, all[i].Cause = string(verdict.Undecided), why.text, why.fields()
 		}
 	}
+}
+
+// isFalsePositive reports whether a control differs from the arm that it repeats.
+func isFalsePositive(v result.Verdict) bool {
+	return v.Kind == result.OfControl && (v.Decision == string(verdict.Better) || v.Decision == string(verdict.Worse))
+}
+
+// falsePositive is the reason that the verdict on a control gives to doubt others.
+func falsePositive(v result.Verdict) reason {
+	text := fmt.Sprintf("the control %s, which repeats %s, differs from it too (ratio %.3g): run again with more rounds", v.A, v.B, v.Ratio)
+	return reason{text, result.Cause{Kind: result.CauseControl, Arm: v.A}}
 }

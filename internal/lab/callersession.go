@@ -135,12 +135,13 @@ func warmUpOnce(ctx context.Context, session caller.Session, calls int) (m measu
 
 var deadlineExceeded = caller.TransportCode(context.DeadlineExceeded)
 
-// commonCode returns OK if a call was answered, and else the most frequent code.
+// commonCode returns OK if a call was answered, and else the most frequent code, or DEADLINE_EXCEEDED if it is as
+// frequent.
 func commonCode(m measure.Measurement) (code string) {
 	failed := uint64(0)
 	for c, n := range m.Errors {
 		failed += n
-		if n > m.Errors[code] {
+		if most := m.Errors[code]; n > most || n == most && c == deadlineExceeded {
 			code = c
 		}
 	}

@@ -149,7 +149,7 @@ func (l *localChannel) warm(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	_, err = l.measure(ctx, pace.Closed{Users: 1, Calls: proxyWarmup, Duration: proxyBlock})
+	_, _, err = l.session.Run(ctx, pace.Closed{Users: 1, Calls: proxyWarmup, Duration: proxyBlock}, measure.StartSignal{})
 	return err
 }
 

@@ -140,7 +140,7 @@ func (r *run) measureTrials(ctx context.Context) (failed error) {
 		if (i+1)%trialsInRound > 0 {
 			continue
 		}
-		if why := end.after(t.Round, func() bool { return analysis.Decided(r.doc) }, time.Now()); why != "" {
+		if why := end.after(t.Round, func() bool { return analysis.Decided(r.doc) && (r.Settled == nil || r.Settled(r.doc)) }, time.Now()); why != "" {
 			r.endSeries(why, t.Round, trialsInRound)
 			break
 		}
@@ -221,7 +221,9 @@ func (r *run) measureCell(ctx context.Context, runner *trialRunner, rounds [][]t
 		if err != nil {
 			return in.cycle, fmt.Errorf("round %d: %w", round[0].Round, err)
 		}
-		if why := end.after(round[0].Round, func() bool { return analysis.DecidedIn(r.doc, round[0].Cell, arms) }, time.Now()); why != "" {
+		if why := end.after(round[0].Round, func() bool {
+			return analysis.DecidedIn(r.doc, round[0].Cell, arms) && (r.Settled == nil || r.Settled(r.doc))
+		}, time.Now()); why != "" {
 			r.endSeries(why, round[0].Round, len(round))
 			break
 		}

@@ -13,6 +13,7 @@ type liveTotals struct {
 	mu     sync.Mutex
 	latest []*measure.Snapshot // of each caller since the last total; nil: none so far
 	ended  []bool              // callers whose share of the load has ended
+	load   int                 // from 1
 	failed uint64              // calls since the load started
 	counts Live                // since the last total
 	report func(Live)
@@ -29,6 +30,7 @@ func (l *liveTotals) reset() {
 	clear(l.latest)
 	clear(l.ended)
 	l.failed, l.counts = 0, Live{}
+	l.load++
 }
 
 // end records that a caller's share of the load has ended. Totals no longer wait for it.
@@ -45,7 +47,7 @@ func (l *liveTotals) add(caller int, s measure.Snapshot) {
 	l.count(s)
 	l.latest[caller] = &s
 	now := l.counts
-	now.Failed = l.failed
+	now.Load, now.Failed = l.load, l.failed
 	var latencies, lateness []string
 	for i, s := range l.latest {
 		if s == nil && l.ended[i] {

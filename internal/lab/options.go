@@ -39,6 +39,8 @@ type Options struct {
 	Nodes      []result.Node // of the cluster; none: rpclab may not list them
 	MaxFiles   uint64        // limit of open files of a process
 	FreeMemory uint64        // of this machine, in bytes; 0: not known
+	// Settled reports whether a run until decided may end, if its headline verdicts are decided; nil: it may.
+	Settled func(result.Document) bool
 	// OtherRuns returns the other runs of rpclab that use this machine now; nil: not known.
 	OtherRuns func() []running.Run
 	// Processors reads the processors' counters; nil: [measure.ReadProcessorTimes].
@@ -84,6 +86,7 @@ type Phase struct {
 // Live describes the last second of the load in progress, of all callers.
 type Live struct {
 	Arm      string        // that made the load; while arms take turns, the trial of the progress is of all arms
+	Load     int           // of the arm's callers, from 1
 	Elapsed  time.Duration // of the load
 	Rate     float64       // calls that ended per second
 	P50, P99 time.Duration // of their latency; 0: no call was answered

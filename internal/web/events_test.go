@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -144,19 +145,23 @@ func TestSecondsOfSeveralLoadsFollowEachOther(t *testing.T) {
 	l := newLive()
 	l.Begin(experiment.Plan{Name: "small"}, "id")
 	l.Show(trial(0))
-	for _, at := range []time.Duration{time.Second, 2 * time.Second, time.Second} {
-		l.Show(liveSecond(0, at))
+	for _, now := range []lab.Live{
+		{Load: 1, Elapsed: time.Second, Failed: 1}, {Load: 1, Elapsed: 2 * time.Second, Failed: 2},
+		{Load: 2, Elapsed: 1001 * time.Millisecond, Failed: 1}, // the first second of a load may be longer than that of the load before
+		{Arm: "two", Load: 1, Elapsed: 1500 * time.Millisecond, Failed: 1},
+		{Load: 2, Elapsed: 2 * time.Second, Failed: 1}, // side by side
+	} {
+		p := trial(0)
+		p.Live = &now
+		l.Show(p)
 	}
-	other := liveSecond(0, 1500*time.Millisecond)
-	other.Live.Arm = "two"
-	l.Show(other)
 	state, seen, _ := l.after(cursor{})
 	var at []float64
 	for _, s := range state.Seconds {
 		at = append(at, s.At)
 	}
-	if want := []float64{1, 2, 3, 4.5}; !slices.Equal(at, want) || state.Seconds[3].Failed != 3 {
-		t.Errorf("the seconds are at %v and %d calls failed, want %v and 3", at, state.Seconds[3].Failed, want)
+	if want := []float64{1, 2, 3.001, 4.501, 4}; !slices.EqualFunc(at, want, func(a, b float64) bool { return math.Abs(a-b) < 1e-9 }) || state.Seconds[4].Failed != 4 {
+		t.Errorf("the seconds are at %v and %d calls failed, want %v and 4", at, state.Seconds[4].Failed, want)
 	}
 	l.Show(trial(0)) // begins once more, as on a search over several rounds
 	for i := range 5 {

@@ -64,8 +64,16 @@ type liveTrial struct {
 	Dropped  uint64            `json:"dropped"`
 	Events   []event           `json:"events"`
 
-	arm          string // that made the current load
-	load, before second // last second of the current load, and the end of the loads before it
+	loads  map[string]liveLoad // the last of each arm
+	end    float64             // the last second
+	failed uint64              // calls of all loads
+}
+
+// liveLoad is a load in progress.
+type liveLoad struct {
+	number int
+	base   float64 // second at which it begins
+	failed uint64  // calls so far
 }
 
 type event struct {
@@ -209,7 +217,7 @@ func (l *live) Show(p lab.Progress) {
 }
 
 func (c liveTrial) copied() *liveTrial {
-	c.Backends, c.Errors, c.Events = maps.Clone(c.Backends), maps.Clone(c.Errors), slices.Clone(c.Events)
+	c.Backends, c.Errors, c.Events, c.loads = maps.Clone(c.Backends), maps.Clone(c.Errors), slices.Clone(c.Events), maps.Clone(c.loads)
 	return &c
 }
 
@@ -223,13 +231,18 @@ func (c *liveTrial) addSecond(l lab.Live) second {
 		c.Errors[code] += n
 	}
 	c.Dropped += l.Dropped
-	this := second{At: l.Elapsed.Seconds(), Failed: l.Failed}
-	if this.At <= c.load.At || c.arm != l.Arm {
-		c.before.At += c.load.At
-		c.before.Failed += c.load.Failed
+	load, begun := c.loads[l.Arm]
+	if !begun || load.number != l.Load {
+		load = liveLoad{number: l.Load, base: c.end}
 	}
-	c.load, c.arm = this, l.Arm
-	s := second{At: c.before.At + this.At, Rate: l.Rate, Failed: c.before.Failed + this.Failed}
+	c.failed += l.Failed - load.failed
+	load.failed = l.Failed
+	if c.loads == nil {
+		c.loads = map[string]liveLoad{}
+	}
+	c.loads[l.Arm] = load
+	s := second{At: load.base + l.Elapsed.Seconds(), Rate: l.Rate, Failed: c.failed}
+	c.end = max(c.end, s.At)
 	if l.P99 > 0 {
 		s.P50, s.P99 = ms(l.P50), ms(l.P99)
 	}

@@ -143,7 +143,7 @@ func TestARunIsGatedAgainstTheLastOne(t *testing.T) {
 		{[]string{"--against", before}, "--against is for gates: add --gate"},
 		{[]string{"--gate", "p50 ratio < 4", "--no-store"}, "--gate compares with the last stored run: leave out --no-store"},
 		{[]string{"--gate", "p50 ratio < 4", "--against", "1999"}, `"1999"`},
-		{[]string{"--gate", "p50 ratio < 4", "--against", "baseline"}, "this run has one arm"},
+		{[]string{"--gate", "p50 ratio < 4", "--against", "baseline"}, "this run has no other arm"},
 	} {
 		if s := rpclabIn(t, data, append([]string{"run", file}, c.args...)...); s.code != 2 || !strings.Contains(s.stderr, c.says) {
 			t.Errorf("%q: exit code %d, want 2 and %q\n%s", c.args, s.code, c.says, s.stderr)
@@ -174,10 +174,12 @@ rounds: 4
 		{"p50 ratio < 2", 1, "rpclab: new --gate p50 ratio < 2 failed: the ratio is "},
 		{"p50 ratio < 9", 0, "rpclab: gates: passed: 1 passed, 0 failed, 0 undecided"},
 	} {
-		s := rpclab(t, "run", file, "--no-store", "--against", "baseline", "--gate", c.gate)
-		if s.code != c.code || !strings.Contains(s.stderr, c.says) {
-			t.Errorf("%s: exit code %d, want %d and %q\n%s", c.gate, s.code, c.code, c.says, s.stderr)
-		}
+		undisturbed(t, func(_ int, wrong func(string, ...any)) {
+			s := rpclab(t, "run", file, "--no-store", "--against", "baseline", "--gate", c.gate)
+			if s.code != c.code || !strings.Contains(s.stderr, c.says) {
+				wrong("%s: exit code %d, want %d and %q\n%s", c.gate, s.code, c.code, c.says, s.stderr)
+			}
+		})
 	}
 }
 

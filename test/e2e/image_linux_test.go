@@ -102,7 +102,7 @@ func TestImagesOfTheSameProgramsAreTheSame(t *testing.T) {
 	var sums [2][sha256.Size]byte
 	for i := range sums {
 		archive := filepath.Join(t.TempDir(), "rpclab.tar")
-		if s := rpclab(t, "image", "build", "--output", archive, "--with", "", "--languages", "python"); s.code != 0 {
+		if s := rpclab(t, "image", "build", "--output", archive, "--with", "", "--languages", "python,java,rust"); s.code != 0 {
 			t.Fatalf("exit code %d\n%s", s.code, s.stderr)
 		}
 		text, err := os.ReadFile(archive)

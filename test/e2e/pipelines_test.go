@@ -128,9 +128,9 @@ func (a githubAction) run(t *testing.T, j job, with map[string]string) (out stri
 }
 
 // TestGitHubActionFailsOnSlowerCode runs the steps of action.yml with the inputs of the example's workflow: without
-// an earlier result, with a last good one, and on a branch that is slower than its base.
+// an earlier result, with a last good one, and on a branch that is slower than its base. It runs alone: on a busy
+// machine rpclab could not tell, and the job passes.
 func TestGitHubActionFailsOnSlowerCode(t *testing.T) {
-	t.Parallel()
 	type workflow struct {
 		Jobs map[string]struct{ Steps []githubStep }
 	}

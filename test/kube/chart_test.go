@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/yaml"
 
 	"rpclab/internal/cluster/kubernetes"
 	"rpclab/internal/testkit"
@@ -263,4 +264,47 @@ func permissionsOf(t *testing.T, user string) map[string]bool {
 		}
 	}
 	return all
+}
+
+// Prometheus reads the page's metrics with the token of the page.
+func TestChartHasAServiceMonitorThatKnowsTheToken(t *testing.T) {
+	t.Parallel()
+	rendered := func(kind string, more ...string) (found map[string]any) {
+		args := append([]string{"template", "--set", "image=rpclab:1", "--set", "serviceMonitor.enabled=true", "--set", "serviceMonitor.labels.release=prometheus"}, more...)
+		for part := range strings.SplitSeq(helm(t, append(args, "lab", chart)...), "\n---") {
+			var object map[string]any
+			if err := yaml.Unmarshal([]byte(part), &object); err != nil {
+				t.Fatal(err)
+			}
+			if object["kind"] == kind {
+				found = object
+			}
+		}
+		return found
+	}
+	monitor, service := rendered("ServiceMonitor"), rendered("Service")
+	if monitor == nil || service == nil {
+		t.Fatalf("the ServiceMonitor is %v and the Service %v", monitor, service)
+	}
+	metadata, spec := monitor["metadata"].(map[string]any), monitor["spec"].(map[string]any)
+	endpoint := spec["endpoints"].([]any)[0].(map[string]any)
+	if labels := metadata["labels"].(map[string]any); labels["release"] != "prometheus" {
+		t.Errorf("the labels are %v, want those that the Prometheus selects", labels)
+	}
+	selected, has := spec["selector"].(map[string]any)["matchLabels"].(map[string]any), service["metadata"].(map[string]any)["labels"].(map[string]any)
+	for label, value := range selected {
+		if has[label] != value {
+			t.Errorf("the Service has the label %s=%v, and the ServiceMonitor selects %v", label, has[label], value)
+		}
+	}
+	if !slices.ContainsFunc(service["spec"].(map[string]any)["ports"].([]any), func(port any) bool { return port.(map[string]any)["name"] == endpoint["port"] }) {
+		t.Errorf("the Service has no port %v", endpoint["port"])
+	}
+	token := endpoint["authorization"].(map[string]any)["credentials"].(map[string]any)["name"]
+	if secret := rendered("Secret", "--set", "page.token="+strings.Repeat("t", 32)); secret["metadata"].(map[string]any)["name"] != token {
+		t.Errorf("the token is in the Secret %v, want the one of the page: %v", token, secret["metadata"])
+	}
+	if none := rendered("ServiceMonitor", "--set", "page.enabled=false"); none != nil {
+		t.Errorf("without a page there is a ServiceMonitor: %v", none)
+	}
 }

@@ -69,3 +69,23 @@ func TestSecurityOnKubernetes(t *testing.T) {
 		}
 	}
 }
+
+// TestStudiesRunInPods runs one quick round of the studies that no other test runs in pods. The servers of ladder have a
+// limit of CPU and memory, and those of streams their keys.
+func TestStudiesRunInPods(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{
+		{"chain", "--arms", "wire-go,grpc-go,rest-go,python-python"},
+		{"ladder", "--arms", "rest-go,grpc-go"},
+		{"streams", "--arms", "unary-10-flight,bidi-1-flight", "--set", "load.closed.calls=300"},
+	} {
+		t.Run(args[0], func(t *testing.T) {
+			d := mustRun(t, append(args, "--quick", "--rounds", "1")...)
+			for _, arm := range d.Arms {
+				if arm.Calls == 0 || arm.Failed() > 0 {
+					t.Errorf("%s: %d calls, %d failed: %v", arm.Name, arm.Calls, arm.Failed(), arm.Samples)
+				}
+			}
+		})
+	}
+}

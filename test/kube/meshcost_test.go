@@ -1,10 +1,12 @@
 package kube
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -40,7 +42,7 @@ func TestIstioCosts(t *testing.T) {
 	if *testkit.Update {
 		rounds = "6"
 	}
-	byMode := map[string]result.Document{}
+	byMode, studies := map[string]result.Document{}, []string(nil)
 	for _, mode := range meshModes {
 		requireTLS(t, mode)
 		d := mustRun(t, "testdata/meshcost.yaml", "--rounds", rounds)
@@ -49,34 +51,43 @@ func TestIstioCosts(t *testing.T) {
 			if arm.Calls == 0 || arm.Failed() > 0 || distribution(arm) != even {
 				t.Errorf("%s, %s: %d calls, %d failed, by backend %v; want an even share without errors: %v", mode, arm.Name, arm.Calls, arm.Failed(), arm.Backends, arm.Samples)
 			}
-			if has := arm.Resources.Proxy.CPU > 0 && arm.Resources.Proxy.RSS > 0; has != (arm.Name != "none") {
+			if has := arm.Resources.Proxy.CPU > 0 && arm.Resources.Proxy.RSS > 0; has != (arm.Route == "envoy" || arm.Route == "istio") {
 				t.Errorf("%s, %s: the proxies used %+v", mode, arm.Name, arm.Resources.Proxy)
 			}
 			t.Logf("%s, %s: %s", mode, arm.Name, costs(arm))
 		}
-		if none, mesh := d.Arms[0].Latency.P50, d.Arms[2].Latency.P50; mesh <= none {
+		if none, mesh := armOf(d, "none").Latency.P50, armOf(d, "istio").Latency.P50; mesh <= none {
 			t.Errorf("%s: the p50 through two proxies is %.2f ms, and %.2f ms without a proxy; want more", mode, mesh, none)
+		}
+		if mode != "DISABLE" {
+			t.Run("experiments under "+mode, func(t *testing.T) { studies = append(studies, experimentsThroughIstio(t, mode)...) })
 		}
 	}
 	const path = "../../docs/findings/mesh.md"
 	if *testkit.Update {
-		if err := os.WriteFile(path, []byte(meshPage(byMode)), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(meshPage(byMode, studies)), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	t.Run("experiments under STRICT", experimentsThroughIstio) // the last mode
 }
 
-// experimentsThroughIstio runs built-in experiments with an arm through Istio.
-func experimentsThroughIstio(t *testing.T) {
+// armOf returns the arm of a document by its name.
+func armOf(d result.Document, name string) result.Arm {
+	return d.Arms[slices.IndexFunc(d.Arms, func(a result.Arm) bool { return a.Name == name })]
+}
+
+// experimentsThroughIstio runs built-in experiments with arms through Istio, and returns a row for each arm.
+func experimentsThroughIstio(t *testing.T, mode string) (rows []string) {
 	for _, args := range [][]string{
 		{"balancing", "--quick", "--rounds", "1", "--arms", "clusterip,headless,envoy", "--set", "arms.envoy.route=istio", "--set", "arms.envoy.describe=Istio"},
 		{"proxy-tax", "--quick", "--rounds", "1", "--arms", "none,envoy-sidecar", "--set", "arms.envoy-sidecar.route=istio", "--set", "design=isolated"},
-		{"rollout", "--quick", "--arms", "clusterip,envoy", "--set", "arms.envoy.route=istio", "--set", "load.open.duration=15s"},
+		{"rollout", "--quick", "--arms", "clusterip,envoy,xds", "--set", "arms.envoy.route=istio", "--set", "arms.xds.route=istio-xds", "--set", "load.open.duration=15s"},
 	} {
 		d := mustRun(t, args...)
 		for _, arm := range d.Arms {
-			t.Logf("%s, %s over %s: %d calls, %d failed %v, by backend %v", args[0], arm.Name, arm.Route, arm.Calls, arm.Failed(), arm.Errors, arm.Backends)
+			rows = append(rows, fmt.Sprintf("| %s | %s | %s | %d | %d | %s | %.2f | %.2f |",
+				strings.ToLower(mode), args[0], arm.Route, arm.Calls, arm.Failed(), cmp.Or(map[string]string{onOne: "one", even: "all, evenly"}[distribution(arm)], "all, unevenly"), arm.Latency.P50, arm.Latency.P99))
+			t.Log(rows[len(rows)-1], arm.Errors, arm.Backends)
 			if arm.Calls == 0 || args[0] != "rollout" && arm.Failed() > 0 {
 				t.Errorf("%s, %s: %d of %d calls failed: %v", args[0], arm.Name, arm.Failed(), arm.Calls, arm.Samples)
 			}
@@ -91,6 +102,7 @@ func experimentsThroughIstio(t *testing.T) {
 			}
 		}
 	}
+	return rows
 }
 
 // costs is what the calls of an arm cost.
@@ -115,12 +127,13 @@ func meshAnswer(d result.Document) string {
 		return fmt.Sprintf("%.2f times as long (%.2f–%.2f)", v.Ratio, v.CI[0], v.CI[1])
 	}
 	return fmt.Sprintf("**With strict mutual TLS, the median call takes %s through Istio as without a proxy, and %s through rpclab's Envoy sidecar. "+
-		"A call costs %.0f µs of CPU time in Istio's proxies, and %.0f µs in the sidecar.**", times("istio"), times("envoy-sidecar"),
-		d.Arms[2].Resources.Proxy.CPU, d.Arms[1].Resources.Proxy.CPU)
+		"A call costs %.0f µs of CPU time in Istio's proxies, and %.0f µs in the sidecar. A gRPC client that asks istiod itself (istio-xds) needs no proxy: "+
+		"the median call takes %s.**", times("istio"), times("envoy-sidecar"),
+		armOf(d, "istio").Resources.Proxy.CPU, armOf(d, "envoy-sidecar").Resources.Proxy.CPU, times("istio-xds"))
 }
 
-// meshPage writes the page with the runs of all modes.
-func meshPage(byMode map[string]result.Document) string {
+// meshPage returns the page with the runs of all modes. studies are rows of experimentsThroughIstio.
+func meshPage(byMode map[string]result.Document, studies []string) string {
 	var b strings.Builder
 	d := byMode["STRICT"]
 	linux, _, _ := strings.Cut(d.Machine.Kernel, "-")
@@ -129,7 +142,8 @@ func meshPage(byMode map[string]result.Document) string {
 %s
 
 A call through Istio passes two Envoys, beside the caller and beside the backend; a call through rpclab's Envoy sidecar
-passes one, without encryption. One caller makes 200 calls/s to three backends. Latencies are in milliseconds. CPU time
+passes one, without encryption. In the arms xds and istio-xds the gRPC client itself gets the backends, from rpclab's
+control plane or from istiod, and calls them without a proxy and without encryption. One caller makes 200 calls/s to three backends. Latencies are in milliseconds. CPU time
 is in microseconds a call, of all processes of a kind. Memory is of all proxies, in MiB.
 
 Made on %s with %d CPUs (%s), Linux %s, Kubernetes %s on the same machine. Rounds: %d.
@@ -149,6 +163,9 @@ them again:
 		}
 		b.WriteString("\n")
 	}
+	b.WriteString("## Experiments of the studies\n\nOne quick round of each, in which arms go through Istio. In balancing, ClusterIP keeps a connection to one backend; the sidecar\n" +
+		"spreads its calls. rollout replaces all backends under load.\n\n" +
+		"| mutual TLS | experiment | route | calls | lost | backends called | p50 | p99 |\n|---|---|---|--:|--:|---|--:|--:|\n" + strings.Join(studies, "\n") + "\n\n")
 	b.WriteString("**Not proven here:** Linkerd, which is in no package registry that the test cluster is built from. Results with its route say so.\n")
 	return b.String()
 }
