@@ -68,7 +68,7 @@ func runChurn(t *testing.T, args []string) (trial result.Trial) {
 			break
 		}
 		added, replaced := trial.Events[0].Took.EndpointReady, trial.Events[len(trial.Events)-1].Took.EndpointReady
-		if added != nil && *added < 5000 && len(trial.Backends) >= 5 && replaced != nil && *replaced < 15000 {
+		if added != nil && *added < 7000 && len(trial.Backends) >= 5 && replaced != nil && *replaced < 15000 {
 			break
 		}
 		t.Logf("new pods were ready %s and %s, not long before the next event or the end: %v", after(added), after(replaced), trial.Backends)

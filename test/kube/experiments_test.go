@@ -75,7 +75,7 @@ func TestSecurityOnKubernetes(t *testing.T) {
 func TestStudiesRunInPods(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
-		{"chain", "--arms", "wire-go,grpc-go,rest-go,python-python"},
+		{"chain", "--arms", "wire-go,grpc-go,rest-go"},
 		{"ladder", "--arms", "rest-go,grpc-go"},
 		{"streams", "--arms", "unary-10-flight,bidi-1-flight", "--set", "load.closed.calls=300"},
 	} {
