@@ -155,7 +155,7 @@ func TestABackendWithMutualTLSFailsAndIsKilledBehindEveryProxy(t *testing.T) {
 question: What does a backend that is slow, fails or is killed cost?
 services:
   shop:` + strings.ReplaceAll(secureShop(t, dir), "\n", "\n    ") + `
-defaults: {service: shop, workload: {call: hello}, load: {open: {rate: 60, duration: 4s}}}
+defaults: {service: shop, workload: {call: hello}, load: {open: {rate: 60, duration: 7s}}}
 arms: {envoy: {route: envoy}, haproxy: {route: haproxy}, nginx: {route: nginx}}
 events:
   - {at: 300ms, slow: {backends: 3, by: 300ms}}
@@ -173,7 +173,7 @@ rounds: 1
 		if failed := a.Errors["RESOURCE_EXHAUSTED"]; failed < 10 || failed > 50 { // about half of 60
 			t.Errorf("arm %s: the errors are %v %v, want RESOURCE_EXHAUSTED for about 30 calls", a.Name, a.Errors, a.Samples)
 		}
-		if a.Service.P99 < 300 { // about 30 of 240 calls were slowed down
+		if a.Service.P99 < 300 { // about 30 of 420 calls were slowed down
 			t.Errorf("arm %s: the p99 of answered calls is %v ms, want at least 300", a.Name, a.Service.P99)
 		}
 		if a.Backends["shop-3"] == 0 {

@@ -265,7 +265,7 @@ func TestTwoVersionsOfAServiceAreToldApart(t *testing.T) {
 
 func TestARolloutToAnIncompatibleVersionFailsCalls(t *testing.T) {
 	t.Parallel()
-	rolled, _ := document(t, versions(t, "arms: {watching: {service: old}, fixed: {service: old, route: clusterip}}\nevents: [{at: 500ms, roll_to: incompatible}]\nrounds: 1\n"), "--rounds", "1")
+	rolled, _ := document(t, versions(t, "arms: {watching: {service: old}, fixed: {service: old, route: clusterip}}\nevents: [{at: 500ms, roll_to: incompatible}]\nrounds: 1\n"), "--rounds", "1", "--set", "load.open.duration=8s")
 	for _, arm := range rolled.Arms {
 		if arm.Failed() == 0 || len(arm.Errors) == 0 {
 			t.Errorf("arm %s: no call failed after the rollout to an incompatible version: %v", arm.Name, arm.Backends)
