@@ -28,10 +28,12 @@ const (
 	drainTitle      = "A node is drained"
 )
 
-const scaleIntro = `# What changes with many callers and many backends?
+const scaleIntro = `# What changes with many callers, many backends and an autoscaler?
 
-**A hundred backends in several EndpointSlices all receive calls, except with kuberesolver, which uses one slice.** Twenty
-caller pods share one load and start it together, and a drain of a node loses no call.
+**Backends that an autoscaler adds receive calls at once on routes that watch the endpoints, and none on ClusterIP and
+headless Services, whose channels keep their connections. A hundred backends in ten EndpointSlices all receive calls,
+except with kuberesolver, which uses one slice.** Twenty caller pods share one load and start it together, and a drain
+of a node loses no call.
 
 rpclab sends these calls from pods of a Kubernetes cluster on one machine, whose processors the callers, the backends and
 the cluster share. So the times are longer than on a cluster with processors to spare. Each event happened once on each
