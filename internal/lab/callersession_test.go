@@ -31,15 +31,22 @@ func TestAResolverLogOmitsRepetitions(t *testing.T) {
 	}
 }
 
-// connecting is a session whose connection to the second backend is ready after some batches.
-type connecting struct{ batches, after int }
+// connecting is a session whose first batches fail with a code, and whose connection to the second backend is ready
+// after some batches.
+type connecting struct {
+	batches, failing, after int
+	code                    string // of the batches that fail
+}
 
 func (c *connecting) Run(_ context.Context, plan pace.Pace, _ measure.StartSignal) (*measure.Recorder, time.Time, error) {
 	c.batches++
-	recorder := measure.NewRecorder(0)
-	recorder.Record(measure.Call{Backend: "a", Code: measure.OK})
+	recorder, code := measure.NewRecorder(0), measure.OK
+	if c.batches <= c.failing {
+		code = c.code
+	}
+	recorder.Record(measure.Call{Backend: "a", Code: code})
 	if c.batches > c.after {
-		recorder.Record(measure.Call{Backend: "b", Code: measure.OK})
+		recorder.Record(measure.Call{Backend: "b", Code: code})
 	}
 	return recorder, time.Now(), nil
 }
@@ -68,34 +75,16 @@ func TestAWarmUpReachesEachBackendThatTheResolverReturned(t *testing.T) {
 	})
 }
 
-// cold is a session whose first batches fail with a code.
-type cold struct {
-	batches, failing int
-	code             string
-}
-
-func (c *cold) Run(context.Context, pace.Pace, measure.StartSignal) (*measure.Recorder, time.Time, error) {
-	c.batches++
-	recorder, code := measure.NewRecorder(0), measure.OK
-	if c.batches <= c.failing {
-		code = c.code
-	}
-	recorder.Record(measure.Call{Code: code})
-	return recorder, time.Now(), nil
-}
-
-func (c *cold) Close() error { return nil }
-
 func TestAWarmUpWaitsForConnectionsThatTakeLongerThanTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, c := range []struct {
-			calls   cold
+			calls   connecting
 			batches int
 			fails   bool
 		}{
-			{cold{failing: 4, code: "DEADLINE_EXCEEDED"}, 5, false},
-			{cold{failing: 1 << 30, code: "DEADLINE_EXCEEDED"}, int(warmupPatience/warmupPause) + 3, true},
-			{cold{failing: 1 << 30, code: "UNAVAILABLE"}, 1, true},
+			{connecting{failing: 4, code: "DEADLINE_EXCEEDED"}, 5, false},
+			{connecting{failing: 1 << 30, code: "DEADLINE_EXCEEDED"}, int(warmupPatience/warmupPause) + 3, true},
+			{connecting{failing: 1 << 30, code: "UNAVAILABLE"}, 1, true},
 		} {
 			s := callerSession{calls: &c.calls}
 			if err := s.warm(t.Context(), assignment{Warmup: 5}); (err != nil) != c.fails || c.calls.batches != c.batches {

@@ -140,7 +140,7 @@ func (r *run) measureTrials(ctx context.Context) (failed error) {
 		if (i+1)%trialsInRound > 0 {
 			continue
 		}
-		if why := end.after(t.Round, func() bool { return analysis.Decided(r.doc) && (r.Settled == nil || r.Settled(r.doc)) }, time.Now()); why != "" {
+		if why := end.after(t.Round, func() bool { return analysis.Decided(r.doc) && r.settled() }, time.Now()); why != "" {
 			r.endSeries(why, t.Round, trialsInRound)
 			break
 		}
@@ -222,7 +222,7 @@ func (r *run) measureCell(ctx context.Context, runner *trialRunner, rounds [][]t
 			return in.cycle, fmt.Errorf("round %d: %w", round[0].Round, err)
 		}
 		if why := end.after(round[0].Round, func() bool {
-			return analysis.DecidedIn(r.doc, round[0].Cell, arms) && (r.Settled == nil || r.Settled(r.doc))
+			return analysis.DecidedIn(r.doc, round[0].Cell, arms) && r.settled()
 		}, time.Now()); why != "" {
 			r.endSeries(why, round[0].Round, len(round))
 			break
@@ -230,6 +230,9 @@ func (r *run) measureCell(ctx context.Context, runner *trialRunner, rounds [][]t
 	}
 	return in.cycle, nil
 }
+
+// settled reports whether the run may end if its headline verdicts are decided.
+func (r *run) settled() bool { return r.Settled == nil || r.Settled(r.doc) }
 
 // endSeries records in the document that a series ended after a number of rounds. If the time limit ended any
 // series, it ended the run; otherwise the number of rounds did.

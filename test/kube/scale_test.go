@@ -39,7 +39,7 @@ rpclab sends these calls from pods of a Kubernetes cluster on one machine, whose
 the cluster share. So the times are longer than on a cluster with processors to spare. Each event happened once on each
 route, so small differences between routes may be chance. This command measures them again:
 
-<!-- not run: it writes this page, and takes 15 minutes -->
+<!-- not run: it writes this page, and takes 20 minutes -->
     go run ./test/cluster with --name soak --endpoints-per-slice 10 -- go test ./test/kube \
       -timeout 90m -run 'SoakTwenty|SoakHundred|SoakAutoscaler|SoakDrain' -update
 

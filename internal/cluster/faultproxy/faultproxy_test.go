@@ -164,31 +164,6 @@ func TestASlowBackendAnswersLater(t *testing.T) {
 	}
 }
 
-// A gRPC client sends a PING when data arrives, and a server ends a connection with many PINGs between its
-// responses. It has sent delayed responses long before they arrive.
-func TestPingsAfterDelayedResponsesEndNoCall(t *testing.T) {
-	address, _ := serve(t, &workload.Server{ID: "b", Delay: 100 * time.Millisecond})
-	proxy, address := proxied(t, address)
-	channel := dial(t, address)
-	answered := make(chan struct{}, 51)
-	call := func() {
-		if _, _, err := greet(t, channel, "you"); err != nil {
-			t.Error(err)
-		}
-		answered <- struct{}{}
-	}
-	var calls sync.WaitGroup
-	proxy.SetFault(workload.Fault{Slow: 200 * time.Millisecond})
-	every := time.Tick(2 * time.Millisecond)
-	for range 50 {
-		calls.Go(call)
-		<-every
-	}
-	<-answered
-	calls.Go(call) // the server handles it while delayed responses arrive
-	calls.Wait()
-}
-
 func TestAFailingBackendAnswersAtOnce(t *testing.T) {
 	address, _ := serve(t, &workload.Server{ID: "b"})
 	proxy, address := proxied(t, address)
