@@ -26,6 +26,7 @@ import (
 	"rpclab/internal/language"
 	generator "rpclab/internal/load"
 	"rpclab/internal/process"
+	"rpclab/internal/process/netcut"
 	"rpclab/internal/process/stdio"
 	"rpclab/internal/route/endpointslice"
 	"rpclab/internal/route/forward"
@@ -173,8 +174,7 @@ func faultProxyCommand() *cobra.Command {
 			if _, err := process.RaiseFileLimit(); err != nil {
 				return err
 			}
-			// The kernel's keepalive would close healthy connections, as in `rpclab server`.
-			listener, err := (&net.ListenConfig{KeepAlive: -1}).Listen(c.Context(), "tcp", listen)
+			listener, err := netcut.Listen(c.Context(), listen)
 			if err != nil {
 				return fmt.Errorf("cannot listen on %s: %w", listen, err)
 			}
@@ -201,7 +201,7 @@ func faultProxyCommand() *cobra.Command {
 				go func() { _ = server.Serve(checks) }() // until this process exits
 				serve = proxy.ServeInPod
 			}
-			serve(c.Context(), listener.(*net.TCPListener))
+			serve(c.Context(), listener)
 			proxy.WriteCount(c.OutOrStdout())
 			return nil
 		},

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"rpclab/internal/process"
+	"rpclab/internal/process/netcut"
 	"rpclab/internal/security"
 	"rpclab/internal/suggest"
 	"rpclab/internal/workload"
@@ -20,7 +21,7 @@ import (
 
 func serverCommand() *cobra.Command {
 	var server workload.Server
-	var listen, metrics string
+	var listen, metrics, ready string
 	var supervised bool
 	var secure securityFlags
 	var access accessFlags
@@ -56,9 +57,7 @@ SIGTERM or SIGINT stops the server after it has drained its connections.`,
 				return err
 			}
 			defer func() { err = errors.Join(err, cleanup()) }()
-			// The kernel sends keepalive probes of thousands of idle connections at once, loses some
-			// and then closes healthy connections. HTTP/2 has PING instead.
-			listener, err := (&net.ListenConfig{KeepAlive: -1}).Listen(c.Context(), "tcp", listen)
+			listener, err := netcut.Listen(c.Context(), listen)
 			if err != nil {
 				return fmt.Errorf("cannot listen on %s: %w\nChoose another address with --listen, or stop the program that uses this one", listen, err)
 			}
@@ -68,6 +67,11 @@ SIGTERM or SIGINT stops the server after it has drained its connections.`,
 				}
 				if server.Metrics, err = net.Listen("tcp", metrics); err != nil {
 					return fmt.Errorf("cannot listen on %s: %w\nChoose another address with --metrics", metrics, err)
+				}
+			}
+			if ready != "" {
+				if server.Ready, err = net.Listen("tcp", ready); err != nil {
+					return fmt.Errorf("cannot listen on %s: %w", ready, err)
 				}
 			}
 			server.Log = slog.New(slog.NewTextHandler(c.ErrOrStderr(), nil))
@@ -101,6 +105,8 @@ SIGTERM or SIGINT stops the server after it has drained its connections.`,
 	flags.DurationVar(&server.Drain, "drain", 0, "time that a stopping server still accepts calls")
 	flags.BoolVar(&supervised, "supervised", false, "read commands on standard input, and exit when it closes")
 	_ = flags.MarkHidden("supervised")
+	flags.StringVar(&ready, "ready", "", "`address` for readiness checks over HTTP")
+	_ = flags.MarkHidden("ready")
 	return command
 }
 

@@ -42,6 +42,8 @@ type Spec struct {
 	Listen string
 	// FaultProxy puts a fault proxy before each backend of a Program, which can then be slow and fail.
 	FaultProxy bool
+	// Cut makes it possible to cut the connections of rpclab's own servers in pods.
+	Cut bool
 	// ProxyTLS is how fault proxies encrypt connections; nil: calls are in clear text.
 	ProxyTLS *faultproxy.TLS
 	// Command runs a server program of another language; nil: rpclab server.

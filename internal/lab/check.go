@@ -12,6 +12,7 @@ import (
 	"rpclab/internal/caller"
 	"rpclab/internal/experiment"
 	"rpclab/internal/gateway"
+	"rpclab/internal/language"
 	"rpclab/internal/process"
 	"rpclab/internal/result"
 	"rpclab/internal/route"
@@ -55,8 +56,7 @@ func unsupported(t trial, kind string) (all []string) {
 	add(!local && t.job.Command != nil, "local", "arm %s: caller.command is a program of this machine", t.Arm)
 	for _, e := range t.Events {
 		add(local && (e.Drain > 0 || e.Cordon > 0), "kubernetes", "event %q affects nodes", e)
-		add(!local && e.Cut != nil && e.Cut.How != "reset", "local", "event %q drops packets, which no pod of a run may", e)
-		add(!local && e.Cut != nil && e.Cut.How == "reset" && program == nil, "local", "event %q resets connections of rpclab's own servers", e)
+		add(!local && e.Cut != nil && program == nil && server.Language != language.Go, "local", "event %q cuts connections of servers in another language than Go", e)
 		add(!local && e.DNS != nil, "local", "event %q affects rpclab's own name server", e)
 	}
 	if only := t.route.OnlyOn; only != "" && only != kind {

@@ -226,6 +226,7 @@ func serverSpec(t trial, model language.Model) cluster.Spec {
 		Mesh:       t.route.Mesh,
 		NodePort:   t.route.NodePort,
 	}
+	spec.Cut = slices.ContainsFunc(t.Events, func(e experiment.Event) bool { return e.Cut != nil })
 	if server.NextAPI != "" {
 		next := t.Config
 		next.Server.API = server.NextAPI

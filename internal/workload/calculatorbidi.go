@@ -54,7 +54,7 @@ func (s *calculator) PerformCalculationBi(stream grpc.BidiStreamingServer[rpclab
 
 // goAwayDelay is how long a bidirectional stream continues after GOAWAY. A client that reacts to
 // GOAWAY opens another stream within this time, on a busy machine too.
-const goAwayDelay = 500 * time.Millisecond
+const goAwayDelay = time.Second
 
 // endOnShutdown ends the stream after all queued responses when the server shuts down.
 func (s *calculator) endOnShutdown(ctx context.Context, queue chan<- chan response) {

@@ -11,12 +11,12 @@ import (
 
 // Command is a line of JSON on the standard input of a supervised server; one field is set.
 type Command struct {
-	Fault *Fault `json:"ail,omitempty"` // what is wrong from now on, in place of what was
+	Fault *Fault `json:"fault,omitempty"` // replaces the last one
 	// Count requests a line with the number of calls begun.
 	Count bool `json:"count,omitempty"`
 	// Security is what a server with security waits for before it serves.
-	Security *security.Config `json:"secure,omitempty"`
-	// Reset makes a fault proxy reset its open connections. Servers do not know it.
+	Security *security.Config `json:"security,omitempty"`
+	// Reset resets the open connections. Only fault proxies and servers in pods can.
 	Reset bool `json:"reset,omitempty"`
 }
 
@@ -32,6 +32,8 @@ func (s *Server) ServeCommands(commands io.Reader, answers io.Writer, secure cha
 			s.SetFault(*command.Fault)
 		case command.Count:
 			s.WriteCount(answers)
+		case command.Reset:
+			s.resetConnections()
 		case command.Security != nil && secure != nil:
 			secure <- *command.Security
 			secure = nil
@@ -47,4 +49,5 @@ func (s *Server) SetFault(fault Fault) {
 	s.setUp()
 	s.fault.Store(&fault)
 	s.flapper.begin(s.health, fault.Flap)
+	s.dropPackets()
 }

@@ -17,6 +17,7 @@ type Fault struct {
 	Code   codes.Code    `json:"code,omitempty"`  // the server answers calls with this code at once; 0: none
 	Share  float64       `json:"share,omitempty"` // the probability that a call receives Code; 0: it always does
 	Flap   time.Duration `json:"flap,omitempty"`  // interval at which health changes, NOT_SERVING first; 0: never
+	Drop   bool          `json:"drop,omitempty"`  // drops the packets of clients; only fault proxies and servers in pods can
 }
 
 // Delay returns how long to delay a response that took a time to compute.

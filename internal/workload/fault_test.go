@@ -1,7 +1,10 @@
 package workload_test
 
 import (
+	"context"
 	"io"
+	"net"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -158,13 +161,13 @@ func TestCommandsAreExecuted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	send(`{"ail": {"code": "RESOURCE_EXHAUSTED"}}`)
+	send(`{"fault": {"code": "RESOURCE_EXHAUSTED"}}`)
 	testkit.Await(t, "calls fail with the injected code", func() bool {
 		_, _, err := greet(t.Context(), channel)
 		return status.Code(err) == codes.ResourceExhausted
 	})
 	send(`not a command`)
-	send(`{"ail": {}}`)
+	send(`{"fault": {}}`)
 	testkit.Await(t, "calls are answered", func() bool { _, _, err := greet(t.Context(), channel); return err == nil })
 	send(`{"count": true}`)
 	count := make([]byte, 20)
@@ -173,4 +176,53 @@ func TestCommandsAreExecuted(t *testing.T) {
 	}
 	supervisor.Close()
 	<-ended
+}
+
+// The kubelet's checks use a port of their own.
+func TestAServerInAPodCutsItsConnections(t *testing.T) {
+	ready, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &workload.Server{ID: "b", Ready: ready}
+	channel, _, _ := serve(t, server)
+	call := func(within time.Duration) codes.Code {
+		ctx, cancel := context.WithTimeout(t.Context(), within)
+		defer cancel()
+		_, _, err := greet(ctx, channel)
+		return status.Code(err)
+	}
+	const long = 10 * time.Second
+	if code := call(long); code != codes.OK {
+		t.Fatal(code)
+	}
+	server.SetFault(workload.Fault{Drop: true})
+	if code := call(300 * time.Millisecond); code != codes.DeadlineExceeded {
+		t.Errorf("a call ends with %v while packets are dropped", code)
+	}
+	if answer, err := http.Get("http://" + ready.Addr().String()); err != nil || answer.StatusCode != http.StatusOK {
+		t.Errorf("a readiness check ends with %v, %v while packets are dropped", answer, err)
+	} else {
+		_ = answer.Body.Close()
+	}
+	server.SetFault(workload.Fault{})
+	if code := call(long); code != codes.OK {
+		t.Errorf("a call ends with %v when packets pass again", code)
+	}
+	server.SetFault(workload.Fault{Slow: time.Hour})
+	ended := make(chan codes.Code, 1)
+	go func() { ended <- call(long) }()
+	testkit.Await(t, "a call is in flight", func() bool {
+		var count strings.Builder
+		server.WriteCount(&count)
+		return count.String() == "4\n"
+	})
+	server.ServeCommands(strings.NewReader(`{"reset": true}`+"\n"), io.Discard, nil)
+	if code := <-ended; code != codes.Unavailable {
+		t.Errorf("a call in flight at a reset ends with %v, want %v", code, codes.Unavailable)
+	}
+	server.SetFault(workload.Fault{})
+	if code := call(long); code != codes.OK {
+		t.Errorf("a call after a reset ends with %v", code)
+	}
 }

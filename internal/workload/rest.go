@@ -3,13 +3,11 @@ package workload
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"time"
 
 	"google.golang.org/grpc/codes"
-	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
 	"rpclab/internal/security"
@@ -47,13 +45,7 @@ func (s *Server) rest() http.Handler {
 	} else {
 		mux.Handle("POST /orders", post(s, orders{delay: s.Delay, spread: s.Spread}.PlaceOrder))
 	}
-	mux.HandleFunc("GET "+healthPath, func(w http.ResponseWriter, r *http.Request) {
-		answer, err := s.health.Check(r.Context(), &healthv1.HealthCheckRequest{})
-		if err != nil || answer.Status != healthv1.HealthCheckResponse_SERVING {
-			w.WriteHeader(http.StatusServiceUnavailable)
-		}
-		fmt.Fprintln(w, answer.GetStatus())
-	})
+	mux.HandleFunc("GET "+healthPath, s.answerHealth)
 	guarded := s.requireToken(mux)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set(BackendHeader, s.ID)

@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/grpc/health"
 
+	"rpclab/internal/process/netcut"
 	"rpclab/internal/security"
 )
 
@@ -46,6 +47,9 @@ type Server struct {
 	// Security yields the calculator's policy and keys, once; nil: none.
 	Security <-chan security.Config
 	Log      *slog.Logger
+	// Ready serves readiness checks over HTTP, and makes it possible to reset connections and to drop the packets of
+	// clients; nil: neither.
+	Ready net.Listener
 
 	once        sync.Once
 	workerSlots chan struct{} // limits calls to Workers; nil: no limit
@@ -53,6 +57,7 @@ type Server struct {
 	fault       atomic.Pointer[Fault]
 	flapper     healthFlapper
 	begun       atomic.Uint64 // calls begun
+	listener    atomic.Pointer[netcut.Listener]
 }
 
 // setUp initializes the server at its first use.
@@ -68,6 +73,10 @@ func (s *Server) setUp() {
 
 // serveUntil serves until ctx ends. It then drains and calls stop, which makes serve return nil.
 func (s *Server) serveUntil(ctx context.Context, listener net.Listener, serve func(net.Listener) error, stop func() error) error {
+	if s.Ready != nil {
+		defer s.serveReadiness()()
+		listener = s.cuttable(listener.(*net.TCPListener))
+	}
 	failed := make(chan error, 1)
 	go func() { failed <- serve(listener) }()
 	s.Log.Info("serving", "id", s.ID, "address", listener.Addr().String())

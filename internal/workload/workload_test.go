@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net"
 	"sync"
 	"testing"
 	"time"
@@ -19,6 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	rpclabv1 "rpclab/api/rpclab/v1"
+	"rpclab/internal/process/netcut"
 	"rpclab/internal/testkit"
 	"rpclab/internal/workload"
 )
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // serve runs a server until stop or the end of the test. ended closes when the server has ended.
 func serve(t *testing.T, server *workload.Server) (channel *grpc.ClientConn, stop func(), ended <-chan struct{}) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := netcut.Listen(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func handlesEdgeCases(t *testing.T, p *process.Process, c contact, out *said) {
 		counted("requests in JSON")
 		rejectsInvalidBodies(t, rest)
 		counted("what is no message")
-		order(t, p, `{"ail": {"slow": 50000000}}`)
+		order(t, p, `{"fault": {"slow": 50000000}}`)
 		counted("the calls before it is slow") // which says that it has heard the order
 		calls += answersPipelinedRequests(t, rest)
 		counted("pipelined requests")
@@ -65,7 +65,7 @@ func handlesEdgeCases(t *testing.T, p *process.Process, c contact, out *said) {
 		calls++
 	}
 	for code, want := range map[codes.Code]int{codes.Unavailable: 503, codes.Internal: 500, codes.DeadlineExceeded: 500, codes.InvalidArgument: 400} {
-		order(t, p, fmt.Sprintf(`{"ail": {"code": %d}}`, code))
+		order(t, p, fmt.Sprintf(`{"fault": {"code": %d}}`, code))
 		counted(fmt.Sprint("the calls before it fails with ", code)) // which says that it has heard the order
 		calls++
 		if rest, ok := c.(overREST); ok {
@@ -77,7 +77,7 @@ func handlesEdgeCases(t *testing.T, p *process.Process, c contact, out *said) {
 		}
 	}
 	counted("calls that fail")
-	order(t, p, `{"ail": {"code": 14, "share": 0.5}}`)
+	order(t, p, `{"fault": {"code": 14, "share": 0.5}}`)
 	counted("the calls before a share fails")
 	const drawn = 60
 	failed := 0

@@ -120,26 +120,26 @@ func obeysFaultCommands(t *testing.T, p *process.Process, c contact, out *said) 
 		counts++
 		testkit.Await(t, "it hears "+line, func() bool { return strings.Count(out.String(), "\n") == counts })
 	}
-	heard(`{"ail": {"code": 14}}`)
+	heard(`{"fault": {"code": 14}}`)
 	if _, id, err := increase(t.Context(), c, 1); status.Code(err) != codes.Unavailable || id != "b" {
 		t.Errorf("after the command to fail: error %v of %q", err, id)
 	}
 	if serving, err := c.serving(t.Context()); !serving || err != nil {
 		t.Errorf("after the command to fail the health check reports serving %t, error %v; want true", serving, err)
 	}
-	heard(`{"ail": {"slow": 300000000}}`)
+	heard(`{"fault": {"slow": 300000000}}`)
 	began := time.Now()
 	if after, _, err := increase(t.Context(), c, 1); after != 2 || err != nil || time.Since(began) < 300*time.Millisecond {
 		t.Errorf("after the command to be slow by 300 ms: answer %d, error %v, after %v", after, err, time.Since(began))
 	}
-	heard(`{"ail": {"flap": 100000000}}`)
+	heard(`{"fault": {"flap": 100000000}}`)
 	for _, want := range []bool{false, true, false} {
 		testkit.Await(t, fmt.Sprintf("its health turns to %t", want), func() bool {
 			serving, err := c.serving(t.Context())
 			return err == nil && serving == want
 		})
 	}
-	heard(`{"ail": {}}`)
+	heard(`{"fault": {}}`)
 	testkit.Await(t, "it is healed", func() bool { serving, err := c.serving(t.Context()); return serving && err == nil })
 	if after, _, err := increase(t.Context(), c, 1); after != 2 || err != nil {
 		t.Errorf("after recovery: answer %d, error %v", after, err)
@@ -153,7 +153,7 @@ func TestServersExecuteCommandsOfTheirSupervisor(t *testing.T) {
 		p, c, out := supervised(t, m, append(command, "--id", "a", "--delay", "1m0s", "--delay", "0s"))
 		t.Run("the edges of the contract", func(t *testing.T) { handlesEdgeCases(t, p, c, out) })
 		t.Run("faults", func(t *testing.T) {
-			order(t, p, `{"ail": {}}`)
+			order(t, p, `{"fault": {}}`)
 			obeysFaultCommands(t, p, c, out)
 		})
 		t.Run("the end of its supervisor", func(t *testing.T) { exitsWithItsSupervisor(t, p) })

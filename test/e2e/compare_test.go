@@ -152,8 +152,9 @@ func TestARunIsGatedAgainstTheLastOne(t *testing.T) {
 }
 
 // A pipeline compares two versions in one run.
-func TestTheArmsOfARunAreGatedAgainstTheirBaseline(t *testing.T) {
-	t.Parallel()
+// twoVersions is the file of an experiment that compares a server with one that takes five times as long.
+func twoVersions(t *testing.T) string {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "versions.yaml")
 	text := `experiment: versions
 question: Is the new version slower?
@@ -166,6 +167,12 @@ rounds: 4
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return file
+}
+
+func TestTheArmsOfARunAreGatedAgainstTheirBaseline(t *testing.T) {
+	t.Parallel()
+	file := twoVersions(t)
 	for _, c := range []struct {
 		gate string
 		code int
@@ -178,6 +185,21 @@ rounds: 4
 			s := rpclab(t, "run", file, "--no-store", "--against", "baseline", "--gate", c.gate)
 			if s.code != c.code || !strings.Contains(s.stderr, c.says) {
 				wrong("%s: exit code %d, want %d and %q\n%s", c.gate, s.code, c.code, c.says, s.stderr)
+			}
+		})
+	}
+}
+
+// 25 calls a round are too few for a gate on p99, so it is never settled.
+func TestARunEndsWhenItsGatesAreSettled(t *testing.T) {
+	t.Parallel()
+	file := twoVersions(t)
+	for gate, settled := range map[string]bool{"p50 ratio < 2": true, "p99 ratio < 2": false} {
+		undisturbed(t, func(_ int, wrong func(string, ...any)) {
+			s := rpclab(t, "run", file, "--no-store", "--for", "20s", "--json", "-", "--against", "baseline", "--gate", gate)
+			d := resulttest.Read(t, strings.NewReader(s.stdout))
+			if decided := d.Ended == result.EndedDecided; s.code != 1 || decided != settled {
+				wrong("%s: exit code %d, and the run ended after %d rounds by %q\n%s", gate, s.code, d.Rounds, d.Ended, s.stderr)
 			}
 		})
 	}

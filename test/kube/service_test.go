@@ -279,8 +279,8 @@ func TestADeploymentIsCopiedMeasuredAndRemoved(t *testing.T) {
 	testkit.AwaitFor(t, patience, "the pods before the patch to be gone", func() bool { return strings.Count(state(), "Pod/") == 2 })
 	before := state()
 	file := greeter(t, "deployment: "+namespace+"/orders, replicas: 3")
-	g := begin(t, "churn", permitted(t, "copies", "deployment"), "--quick", "--service", file, "--arms", "endpointslice", "--set", "load.open.rate=100", "--set", "load.open.duration=12s",
-		"--set", "caller.timeout=15s", "--set", "events=[{at: 1s, kill: 1}, {at: 9s, slow: {backends: 1, by: 1s}}]")
+	g := begin(t, "churn", permitted(t, "copies", "deployment"), "--quick", "--service", file, "--arms", "endpointslice", "--set", "load.open.rate=100", "--set", "load.open.duration=25s",
+		"--set", "caller.timeout=15s", "--set", "events=[{at: 1s, kill: 1}, {at: 19s, slow: {backends: 1, by: 1s}}]")
 	secrets := ""
 	testkit.AwaitFor(t, patience, "the copies", func() bool {
 		if ns := g.namespace(t); ns != "" {
@@ -305,7 +305,7 @@ func TestADeploymentIsCopiedMeasuredAndRemoved(t *testing.T) {
 			t.Errorf("the backend %s answered, want copies only", id)
 		}
 	}
-	if arm.Service.P95 < 1000 { // a third of the calls of the last 3 s were slowed down
+	if arm.Service.P95 < 1000 { // a third of the calls of the last 6 s were slowed down
 		t.Errorf("the p95 of answered calls is %v ms, want that of the slow pod", arm.Service.P95)
 	}
 	for _, e := range arm.Trials[0].Events {

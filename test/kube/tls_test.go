@@ -238,7 +238,7 @@ func TestARolloutGivesNewPodsTheirOwnFiles(t *testing.T) {
 	changed := strings.NewReplacer(
 		"defaults:", "  next:\n"+strings.Replace(service, "clients.crt: client.pem", "clients.crt: clients.pem", 1)+
 			"  signalled:\n"+strings.Replace(service, "stop: {grace: 1s}", "stop: {grace: 1s, signal: INT}", 1)+"defaults:",
-		"closed: {users: 4, calls: 200, duration: 60s}", "open: {rate: 20, duration: 35s}",
+		"closed: {users: 4, calls: 200, duration: 60s}", "open: {rate: 20, duration: 60s}",
 		"rounds: 1", "events: [{at: 500ms, roll_to: signalled}, {at: 1s, roll_to: next}]\nrounds: 1",
 	).Replace(string(text))
 	file := filepath.Join(dir, "roll.yaml")

@@ -60,7 +60,7 @@ func (c *Controller) SendSecurity(config *security.Config) error {
 	return c.send(workload.Command{Security: config})
 }
 
-// ResetConnections makes a fault proxy reset its open connections.
+// ResetConnections makes a server in a pod, or a fault proxy, reset its open connections.
 func (c *Controller) ResetConnections() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

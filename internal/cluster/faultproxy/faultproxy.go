@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"strings"
 	"sync"
@@ -26,6 +27,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"rpclab/internal/process"
+	"rpclab/internal/process/netcut"
 	"rpclab/internal/process/stdio"
 	"rpclab/internal/workload"
 )
@@ -37,6 +39,7 @@ type Proxy struct {
 	restarts   bool        // the backend may listen again after it has exited
 	fault      atomic.Pointer[workload.Fault]
 	flapping   atomic.Pointer[time.Time] // when the present flap began
+	listener   atomic.Pointer[netcut.Listener]
 	begun      atomic.Uint64
 
 	mu   sync.Mutex
@@ -45,8 +48,14 @@ type Proxy struct {
 
 // pair is the connection of a client and that to the backend.
 type pair struct {
-	client, backend *net.TCPConn
+	client, backend tcpConn
 	cut             atomic.Bool // both end with a reset
+}
+
+// tcpConn is a connection without encryption.
+type tcpConn interface {
+	halfCloser
+	SetLinger(seconds int) error
 }
 
 // New returns a proxy before a backend (host:port), without a fault.
@@ -63,6 +72,16 @@ func (p *Proxy) SetFault(fault workload.Fault) {
 		p.flapping.Store(new(time.Now()))
 	}
 	p.fault.Store(&fault)
+	if listener := p.listener.Load(); listener != nil {
+		drop(listener, fault)
+	}
+}
+
+// drop drops the packets of clients, or lets them pass, as a fault says.
+func drop(listener *netcut.Listener, fault workload.Fault) {
+	if err := listener.Drop(fault.Drop); err != nil {
+		slog.Error("cannot drop packets", "error", err)
+	}
 }
 
 // WriteCount writes a line with the number of calls begun, without health checks and reflection.
@@ -102,7 +121,7 @@ func (p *Proxy) resetConnections() {
 }
 
 // track makes connections known to resetConnections until the returned function is called.
-func (p *Proxy) track(client, backend *net.TCPConn) (open *pair, forget func()) {
+func (p *Proxy) track(client, backend tcpConn) (open *pair, forget func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	open = &pair{client: client, backend: backend}
@@ -117,11 +136,14 @@ func (p *Proxy) track(client, backend *net.TCPConn) (open *pair, forget func()) 
 // Serve passes on connections until ctx ends. Then it accepts no more, and returns when the last has ended. It
 // also stops accepting when the backend no longer listens, so that clients see that.
 func (p *Proxy) Serve(ctx context.Context, listener *net.TCPListener) {
-	process.ServeTCP(ctx, listener, func(client *net.TCPConn) { p.pass(client, listener) })
+	clients := netcut.New(listener)
+	p.listener.Store(clients)
+	drop(clients, *p.fault.Load())
+	process.ServeTCP(ctx, clients, clients.AcceptConn, func(client *netcut.Conn) { p.pass(client, listener) })
 }
 
 // pass connects a client to the backend until one of them ends the connection.
-func (p *Proxy) pass(client *net.TCPConn, listener *net.TCPListener) {
+func (p *Proxy) pass(client tcpConn, listener io.Closer) {
 	conn, err := (&net.Dialer{KeepAlive: -1}).Dial("tcp", p.backend) // no connection of this machine breaks silently
 	if err != nil {
 		if errors.Is(err, syscall.ECONNREFUSED) && !p.restarts {
@@ -194,7 +216,7 @@ type halfCloser interface {
 // side is one of the two ends.
 type side struct {
 	conn    halfCloser
-	tcp     *net.TCPConn // which carries conn
+	tcp     tcpConn      // which carries conn
 	cut     *atomic.Bool // it ends with a reset
 	in      *bufio.Reader
 	frame   []byte         // the last one read
@@ -209,7 +231,7 @@ type side struct {
 
 const bufferSize = 64 << 10
 
-func newSide(conn halfCloser, tcp *net.TCPConn, cut *atomic.Bool) *side {
+func newSide(conn halfCloser, tcp tcpConn, cut *atomic.Bool) *side {
 	s := &side{conn: conn, tcp: tcp, cut: cut, in: bufio.NewReaderSize(conn, bufferSize), out: bufio.NewWriterSize(conn, bufferSize)}
 	s.framer, s.encoder, s.decoder = http2.NewFramer(s.out, nil), hpack.NewEncoder(&s.block), hpack.NewDecoder(tableSize, nil)
 	return s
@@ -230,7 +252,7 @@ func (s *side) end(err error) {
 }
 
 // reset ends a connection with RST in place of FIN.
-func reset(conn *net.TCPConn) {
+func reset(conn tcpConn) {
 	_ = conn.SetLinger(0)
 	_ = conn.Close()
 }

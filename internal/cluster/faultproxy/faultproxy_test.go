@@ -26,6 +26,7 @@ import (
 	"rpclab/internal/cluster/faultproxy"
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
+	"rpclab/internal/process/netcut"
 	"rpclab/internal/testkit"
 	"rpclab/internal/wire"
 	"rpclab/internal/wire/wiretest"
@@ -37,7 +38,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // proxied starts a proxy before an address until the test ends, with TLS if it has a configuration.
 func proxied(t *testing.T, backend string, secured ...*faultproxy.TLS) (proxy *faultproxy.Proxy, address string) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := netcut.Listen(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +51,7 @@ func proxied(t *testing.T, backend string, secured ...*faultproxy.TLS) (proxy *f
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
-		proxy.Serve(ctx, listener.(*net.TCPListener))
+		proxy.Serve(ctx, listener)
 		close(done)
 	}()
 	t.Cleanup(func() {

@@ -167,3 +167,25 @@ func TestAResetResetsEveryClient(t *testing.T) {
 		}
 	}
 }
+
+// Nothing is lost that TCP sends again: calls take as long as packets are dropped.
+func TestAProxyDropsPackets(t *testing.T) {
+	backend, _ := serve(t, &workload.Server{ID: "b"})
+	proxy, address := proxied(t, backend)
+	channel := dial(t, address)
+	if _, _, err := greet(t, channel, "you"); err != nil {
+		t.Fatal(err)
+	}
+	proxy.SetFault(workload.Fault{Drop: true})
+	ended := make(chan error, 1)
+	go func() { _, _, err := greet(t, channel, "you"); ended <- err }()
+	select {
+	case err := <-ended:
+		t.Errorf("a call ends with %v while packets are dropped", err)
+	case <-time.After(300 * time.Millisecond):
+	}
+	proxy.SetFault(workload.Fault{})
+	if err := <-ended; err != nil {
+		t.Errorf("a call from before ends with %v when packets pass again", err)
+	}
+}

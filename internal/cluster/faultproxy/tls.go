@@ -50,7 +50,7 @@ func (p *Proxy) UseTLS(t TLS) error {
 
 // handshake encrypts both connections. A client is answered once the backend has accepted the proxy, with the
 // protocol and the version of TLS that the backend chose from what the client offers.
-func (e *encryption) handshake(client, backend *net.TCPConn) (secureClient, secureBackend *tls.Conn, err error) {
+func (e *encryption) handshake(client, backend net.Conn) (secureClient, secureBackend *tls.Conn, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), handshakeTimeout)
 	defer cancel()
 	secureClient = tls.Server(client, &tls.Config{GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {

@@ -82,17 +82,17 @@ func ownServer(scope objectScope, spec cluster.Spec) corev1.PodSpec {
 		main.Env = append(main.Env, corev1.EnvVar{Name: name, Value: value})
 	}
 	main.Ports = []corev1.ContainerPort{{Name: "grpc", ContainerPort: servicePort, Protocol: corev1.ProtocolTCP}}
-	// A second is the shortest period that Kubernetes allows.
-	main.ReadinessProbe = &corev1.Probe{
-		ProbeHandler:  corev1.ProbeHandler{GRPC: &corev1.GRPCAction{Port: servicePort}},
-		PeriodSeconds: 1, TimeoutSeconds: 1, FailureThreshold: 3, SuccessThreshold: 1,
+	ready, port := cluster.Ready{}, servicePort
+	switch {
+	case canCut(spec): // the kubelet, on the node of the pod, is not cut off
+		ready, port = cluster.Ready{Kind: cluster.ReadyHTTP, Path: "/"}, readyPort(spec)
+		main.Args = append(main.Args, "--ready", podAddress(port))
+	case spec.Protocol == "rest":
+		ready = cluster.Ready{Kind: cluster.ReadyHTTP, Path: "/healthz"}
+	case spec.Protocol == "tcp":
+		ready = cluster.Ready{Kind: cluster.ReadyTCP}
 	}
-	switch spec.Protocol {
-	case "rest":
-		main.ReadinessProbe.ProbeHandler = corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/healthz", Port: intstr.FromInt32(servicePort)}}
-	case "tcp":
-		main.ReadinessProbe.ProbeHandler = corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(servicePort)}}
-	}
+	main.ReadinessProbe = readinessProbe(ready, port)
 	return podSpec(noPermissions, int64((spec.Drain + stopGrace).Seconds()), main)
 }
 

@@ -44,14 +44,22 @@ func (d *deployment) Flap(_ context.Context, n int, every time.Duration) ([]stri
 	})
 }
 
-// Cut makes the fault proxies of the n oldest ready backends reset their connections. Dropped packets are not supported:
-// no pod of a run may filter packets.
+// Cut makes the n oldest ready backends, or their fault proxies, reset their connections, or drop the packets of
+// clients.
 func (d *deployment) Cut(_ context.Context, n int, reset bool) ([]string, error) {
-	if !reset || !hasFaultProxy(d.spec) {
+	if !canCut(d.spec) && !hasFaultProxy(d.spec) {
 		return nil, fmt.Errorf("cut: %w", ErrUnsupported)
 	}
-	return d.forOldest(n, (*replica).resetConnections)
+	if reset {
+		return d.forOldest(n, (*replica).resetConnections)
+	}
+	return d.forOldest(n, func(backend *replica) error {
+		return backend.setFault(func(fault *workload.Fault) { fault.Drop = true })
+	})
 }
+
+// canCut says whether the servers can cut their own connections.
+func canCut(spec cluster.Spec) bool { return spec.Cut && spec.Program == nil && spec.Command == nil }
 
 // SetDNSFault is not supported: the name server serves other pods too.
 func (d *deployment) SetDNSFault(time.Duration, bool) error {

@@ -353,7 +353,7 @@ func (r *replica) setFault(change func(*workload.Fault)) error {
 	return r.command(func(c *control.Controller) error { return c.SetFault(change) })
 }
 
-// resetConnections makes the fault proxy of the backend reset its connections, if it has started.
+// resetConnections makes the backend, or its fault proxy, reset its connections, if it has started.
 func (r *replica) resetConnections() error { return r.command((*control.Controller).ResetConnections) }
 
 // command sends a command to the process of the backend, if it has started.

@@ -18,7 +18,7 @@ import (
 // accept(2) to kube-proxy's REJECT. Serve returns after ctx has ended, when the listener and all
 // connections are closed.
 func Serve(ctx context.Context, listener *net.TCPListener, watcher *endpointslice.Watcher) {
-	process.ServeTCP(ctx, listener, func(client *net.TCPConn) { forward(ctx, client, watcher) })
+	process.ServeTCP(ctx, listener, listener.AcceptTCP, func(client *net.TCPConn) { forward(ctx, client, watcher) })
 }
 
 func forward(ctx context.Context, client *net.TCPConn, watcher *endpointslice.Watcher) {

@@ -46,7 +46,7 @@ class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Command(msgspec.Struct, forbid_unknown_fields=True):
     """A command of a supervisor; one field is set."""
 
-    ail: Fault | None = None  # replaces the injected fault
+    fault: Fault | None = None  # replaces the injected fault
     count: bool = False  # requests the number of calls
 
 
@@ -108,8 +108,8 @@ class Backend:
                 except (msgspec.MsgspecError, UnicodeDecodeError) as e:
                     log.error("unknown command: %r: %s", line, e)
                     continue
-                if command.ail is not None:
-                    self.inject(command.ail)
+                if command.fault is not None:
+                    self.inject(command.fault)
                 if command.count:
                     self.count()
         os._exit(SUPERVISOR_GONE)

@@ -14,7 +14,6 @@ use crate::{backend::Backend, fault::Fault};
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Command {
-    #[serde(rename = "ail")]
     Fault(Fault),
     Count(bool),
 }

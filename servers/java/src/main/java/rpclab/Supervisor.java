@@ -27,7 +27,7 @@ final class Supervisor implements Runnable {
   private final PrintStream responses;
 
   /** A line of JSON; one of its fields is set. */
-  private record Command(Fault ail, boolean count) {}
+  private record Command(Fault fault, boolean count) {}
 
   Supervisor(Calls calls, Health health, PrintStream responses) {
     this.calls = calls;
@@ -50,9 +50,9 @@ final class Supervisor implements Runnable {
   private void execute(String line) {
     try {
       Command command = JSON.readValue(line, Command.class);
-      if (command.ail != null) {
-        calls.inject(command.ail);
-        health.flap(command.ail.flap());
+      if (command.fault != null) {
+        calls.inject(command.fault);
+        health.flap(command.fault.flap());
       }
       if (command.count) {
         responses.println(calls.started());
