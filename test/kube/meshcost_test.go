@@ -143,12 +143,14 @@ func meshPage(byMode map[string]result.Document, studies []string) string {
 
 A call through Istio passes two Envoys, beside the caller and beside the backend; a call through rpclab's Envoy sidecar
 passes one, without encryption. In the arms xds and istio-xds the gRPC client itself gets the backends, from rpclab's
-control plane or from istiod, and calls them without a proxy and without encryption. One caller makes 200 calls/s to three backends. Latencies are in milliseconds. CPU time
-is in microseconds a call, of all processes of a kind. Memory is of all proxies, in MiB.
+control plane or from istiod, and calls them without a proxy and without encryption. One caller makes 200 calls/s to
+three backends. Latencies are in milliseconds. CPU time is in microseconds a call, of all processes of a kind. Memory is
+of all proxies, in MiB.
 
 Made on %s with %d CPUs (%s), Linux %s, Kubernetes %s on the same machine. Rounds: %d.
-Each row says how its p50 compares with that of none, with the range of the ratio. The whole cluster shares the CPUs, so compare rows of one table
-only. Istio is a snapshot of 1.31 with [upstream's Envoy](../../test/cluster/istio/README.md). This command measures
+Each row says how its p50 compares with that of none, with the range of the ratio. Where a row is undecided and its range
+excludes 1, [a guard](../method/statistics.md#guards) forbids a verdict, for example because other programs were busy. The
+whole cluster shares the CPUs, so compare rows of one table only. Istio is a snapshot of 1.31 with [upstream's Envoy](../../test/cluster/istio/README.md). This command measures
 them again:
 
 <!-- not run: it writes this page, and takes minutes -->
