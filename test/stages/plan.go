@@ -76,6 +76,8 @@ func plan(program string) ([]lane, error) {
 			race,
 			// These make ten times as many calls or checks without the race detector.
 			test("plain", strings.Join(append(plain, "rpclab/internal/caller/calculator", "rpclab/internal/measure"), " "), nil, "-timeout", "10m"),
+			test("site", "./tools/site", []string{"Debian packages"}, "-timeout", "10m"),
+			test("security", "./test/security", nil, "-timeout", "10m"),
 		}},
 		{stages: []stage{
 			{name: "Kubernetes", needs: []string{"build Kubernetes", "proxies"}, after: []string{"e2e alone"},
@@ -83,8 +85,6 @@ func plan(program string) ([]lane, error) {
 			test("cluster", "./test/cluster", []string{"build Kubernetes"}, "-timeout", "15m"),
 			test("dashboards", "./test/dashboards", []string{"proxies", "collector"}, "-timeout", "5m"),
 			test("browser", "./web/bundle ./test/browser", []string{"Debian packages"}, "-timeout", "10m"),
-			test("site", "./tools/site", []string{"Debian packages"}, "-timeout", "10m"),
-			test("security", "./test/security", nil, "-timeout", "10m"),
 			test("conformance", "./test/conformance", append(whole, "servers of others"), "-timeout", "15m", "-parallel", "4"),
 		}},
 	}, nil
