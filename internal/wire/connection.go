@@ -34,14 +34,17 @@ func (l *connection) start(call *call) {
 // read reads from the socket once.
 func (l *connection) read() {
 	n, err := l.socket.read(l.core.buffer)
+	if err == errWouldBlock {
+		return
+	}
+	l.core.now = time.Since(l.core.epoch) // calls that end with the connection end now, not when the wait for it began
 	switch {
-	case err == errWouldBlock:
 	case err != nil:
 		l.fail(err)
 	case n == 0:
 		l.fail(io.EOF)
 	default:
-		l.feed(l.core.buffer[:n], time.Since(l.core.epoch))
+		l.feed(l.core.buffer[:n], l.core.now)
 	}
 }
 

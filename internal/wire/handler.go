@@ -1,6 +1,10 @@
 package wire
 
-import "rpclab/internal/wire/h2"
+import (
+	"time"
+
+	"rpclab/internal/wire/h2"
+)
 
 // startProtocol sends the connection preface.
 func (l *connection) startProtocol() {
@@ -15,6 +19,7 @@ func (l *connection) startProtocol() {
 // onPoll is called by the poller when the socket can be read or written.
 func (l *connection) onPoll(read, write bool) {
 	if l.protocol == nil {
+		l.core.now = time.Since(l.core.epoch) // the wait for the socket may have been long
 		if err := l.socket.connected(); err != nil {
 			l.fail(err)
 			return

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -161,5 +163,56 @@ func TestACutResponseFails(t *testing.T) {
 		if got := m.Errors[c.want]; c.want != measure.OK && got != 3 || c.want == measure.OK && len(m.Errors) > 0 {
 			t.Errorf("%s over HTTP/%d: errors %v %v, want %s", c.method, c.version, m.Errors, m.Samples, c.want)
 		}
+	}
+}
+
+// Nothing else wakes the client when a connection ends, so that is when its calls end.
+func TestACallEndsWhenTheServerClosesItsConnection(t *testing.T) {
+	t.Parallel()
+	const delay = 300 * time.Millisecond
+	for what, c := range map[string]struct {
+		response string // to the first call, before the close
+		reset    bool
+		calls    uint64
+		failed   uint64
+	}{
+		"after a response without a length": {response: "HTTP/1.1 200 OK\r\n\r\nbody", calls: 1},
+		"without a response":                {calls: 2, failed: 1},
+		"by a reset":                        {reset: true, calls: 2, failed: 1},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			var requests atomic.Int64
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if requests.Add(1) > 1 {
+					return
+				}
+				conn, _, err := w.(http.Hijacker).Hijack()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer conn.Close()
+				_, _ = io.WriteString(conn, c.response)
+				<-time.After(delay)
+				if c.reset {
+					_ = conn.(*net.TCPConn).SetLinger(0)
+				}
+			}))
+			t.Cleanup(server.Close)
+			e := engine(t, wire.Config{Addresses: []string{server.Listener.Addr().String()}}, get("/"))
+			if err := e.Connect(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			m := load(t, e, pace.Sequence(c.calls))
+			if m.Calls != c.calls || m.Errors["UNAVAILABLE"] != c.failed || len(m.Errors) > int(c.failed) {
+				t.Fatalf("%d calls, errors %v %v", m.Calls, m.Errors, m.Samples)
+			}
+			// The one response is that to the first call, or to the next one, which is due when the first has failed.
+			took := time.Duration(decode(t, m.Latency).Min())
+			if slow := took >= delay*999/1000; slow != (c.failed == 0) {
+				t.Errorf("the response came after %v; the server closed the first connection after %v", took, delay)
+			}
+		})
 	}
 }
