@@ -71,7 +71,9 @@ func (l *connection) Done(stream *h2.Stream) {
 }
 
 // Admitted implements [h2.Handler].
-func (l *connection) Admitted(stream *h2.Stream) { l.core.admitted(stream.Owner.(*call)) }
+func (l *connection) Admitted(stream *h2.Stream) (send bool) {
+	return l.core.admitted(stream.Owner.(*call))
+}
 
 // Returned implements [h2.Handler].
 func (l *connection) Returned(stream *h2.Stream, why h2.Status) {

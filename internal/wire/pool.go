@@ -49,10 +49,10 @@ func (p *pool) checkFree(conn *connection) {
 	if conn.inPool || conn.draining || conn.protocol.Active() > 0 || !conn.protocol.Usable() {
 		return
 	}
-	if call := p.waiting.Front(); call != nil {
+	for call := p.waiting.Front(); call != nil; call = p.waiting.Front() {
 		call.queued.Remove()
-		if call.waits {
-			p.core.admitted(call)
+		if call.waits && !p.core.admitted(call) {
+			continue
 		}
 		conn.start(call)
 		return

@@ -1,6 +1,9 @@
 package wire_test
 
 import (
+	"context"
+	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -8,9 +11,11 @@ import (
 	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
+	"golang.org/x/net/http2"
 	"google.golang.org/grpc"
 
 	rpclabv1 "rpclab/api/rpclab/v1"
+	"rpclab/internal/measure"
 	"rpclab/internal/pace"
 	"rpclab/internal/wire"
 )
@@ -70,25 +75,65 @@ func decode(t *testing.T, text string) *hdr.Histogram {
 	return h
 }
 
-// The deadline of a call also limits its wait for a stream.
+// The deadline of a call also limits its wait for a stream. A call that ends before there is a stream for it is not sent.
 func TestTheDeadlineIncludesTheWaitForAStream(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	const limit, calls = 500 * time.Millisecond, 3
+	for code, timeout := range map[string]time.Duration{"DEADLINE_EXCEEDED": limit, "CANCELLED": 0} {
+		t.Run(code, func(t *testing.T) {
+			t.Parallel()
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { listener.Close() })
+			requests := make(chan int, 1)
+			go func() { requests <- countRequests(listener) }()
+			e := engine(t, wire.Config{Addresses: []string{listener.Addr().String()}, MaxStreams: 1, Timeout: timeout}, greet(t))
+			if err := e.Connect(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if timeout == 0 {
+				time.AfterFunc(2*limit, cancel)
+			}
+			recorder, _, _, err := e.Run(ctx, pace.Burst{Calls: calls}, measure.StartSignal{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := recorder.Measurement()
+			if err != nil || m.Errors[code] != calls || m.Waited != calls-1 {
+				t.Errorf("errors %v %v, %d waited, %v", m.Errors, m.Samples, m.Waited, err)
+			}
+			lateness := decode(t, m.Lateness)
+			if unsent := lateness.Max(); unsent < int64(limit*999/1000) || lateness.ValueAtPercentile(10) > unsent/2 {
+				t.Errorf("lateness from %d to %d ns; the first call was sent at once, the others never", lateness.Min(), unsent)
+			}
+			if err := e.Close(); err != nil {
+				t.Error(err)
+			}
+			if got := <-requests; got != 1 {
+				t.Errorf("the server received %d requests, want only that of the call with the stream", got)
+			}
+		})
+	}
+}
+
+// countRequests answers nothing on one connection and returns how many requests came before its end.
+func countRequests(listener net.Listener) (n int) {
+	conn, err := listener.Accept()
 	if err != nil {
-		t.Fatal(err)
+		return 0
 	}
-	serve(t, listener, "b1", time.Hour)
-	const timeout = 500 * time.Millisecond
-	e := engine(t, wire.Config{Addresses: []string{listener.Addr().String()}, MaxStreams: 1, Timeout: timeout}, greet(t))
-	if err := e.Connect(t.Context()); err != nil {
-		t.Fatal(err)
+	defer conn.Close()
+	framer := http2.NewFramer(conn, conn)
+	_, err = io.ReadFull(conn, make([]byte, len(http2.ClientPreface)))
+	for err = errors.Join(err, framer.WriteSettings()); err == nil; {
+		var frame http2.Frame
+		if frame, err = framer.ReadFrame(); err == nil && frame.Header().Type == http2.FrameHeaders {
+			n++
+		}
 	}
-	m := load(t, e, pace.Burst{Calls: 3})
-	if m.Errors["DEADLINE_EXCEEDED"] != 3 || m.Waited != 2 {
-		t.Errorf("errors %v %v, %d waited", m.Errors, m.Samples, m.Waited)
-	}
-	lateness := decode(t, m.Lateness)
-	if unsent := lateness.Max(); unsent < int64(timeout*999/1000) || lateness.ValueAtPercentile(10) > unsent/2 {
-		t.Errorf("lateness from %d to %d ns; the first call was sent at once, the others never", lateness.Min(), unsent)
-	}
+	return n
 }

@@ -200,11 +200,13 @@ func (c *Conn) finish() {
 	c.out = slices.Clone(c.out) // the payload may be changed from now on
 	if c.closesAfter {
 		c.giveBackWaiting("the server closes the connection after a response")
-	} else if len(c.waiting) > 0 {
+	}
+	for c.current == nil && len(c.waiting) > 0 {
 		next := c.waiting[0]
 		c.waiting = c.waiting[:copy(c.waiting, c.waiting[1:])]
-		c.handler.Admitted(next)
-		c.send(next)
+		if c.handler.Admitted(next) {
+			c.send(next)
+		}
 	}
 	c.handler.Done(s)
 }

@@ -27,7 +27,7 @@ func (h *handler) Done(s *h2.Stream) {
 	}
 	h.done, h.status = append(h.done, s), append(h.status, status)
 }
-func (h *handler) Admitted(*h2.Stream)            { h.admitted++ }
+func (h *handler) Admitted(*h2.Stream) bool       { h.admitted++; return true }
 func (h *handler) Returned(*h2.Stream, h2.Status) { h.returned++ }
 
 func TestResponsesMayArriveInPieces(t *testing.T) {

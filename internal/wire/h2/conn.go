@@ -17,8 +17,9 @@ type Handler interface {
 	Data(s *Stream)
 	// Done is called once for each stream that was started and not cancelled.
 	Done(s *Stream)
-	// Admitted is called when a stream is sent that had to wait for the end of others.
-	Admitted(s *Stream)
+	// Admitted is called when a stream can be sent that had to wait for the end of others. If it returns false, the
+	// stream is not sent and no longer waits, as if it were cancelled.
+	Admitted(s *Stream) (send bool)
 	// Returned is called instead of Done for a stream that the peer did not process: the request
 	// can be sent again (RFC 9113 section 8.7).
 	Returned(s *Stream, why Status)

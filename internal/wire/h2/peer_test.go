@@ -29,7 +29,7 @@ type peer struct {
 func (p *peer) Ready()                       { p.ready = true }
 func (p *peer) Data(*Stream)                 {}
 func (p *peer) Done(s *Stream)               { p.done = append(p.done, s) }
-func (p *peer) Admitted(s *Stream)           { p.admitted = append(p.admitted, s) }
+func (p *peer) Admitted(s *Stream) bool      { p.admitted = append(p.admitted, s); return true }
 func (p *peer) Returned(s *Stream, _ Status) { p.returned = append(p.returned, s) }
 
 // newPeer returns a connection whose server has sent its settings.

@@ -7,7 +7,7 @@ const maxPending = 1 << 20
 
 // Start sends the stream's request, or queues it until the peer allows another stream. The
 // connection has to be Usable. sent is false for a queued stream; the handler's Admitted is called
-// when it is sent.
+// when it can be sent.
 func (c *Conn) Start(s *Stream) (sent bool) {
 	if c.waiting.Len() > 0 || c.open.n >= int(c.maxStreams) {
 		c.waiting.PushBack(s, &s.link)
@@ -41,8 +41,9 @@ func (c *Conn) admit() {
 	for c.waiting.Len() > 0 && c.open.n < int(c.maxStreams) && c.Usable() {
 		s := c.waiting.Front()
 		s.link.Remove()
-		c.handler.Admitted(s)
-		c.send(s)
+		if c.handler.Admitted(s) {
+			c.send(s)
+		}
 	}
 	if c.waiting.Len() > 0 && c.nextID > maxStreamID && c.err == nil {
 		c.giveBackWaiting("the connection has used all its stream ids")
