@@ -205,7 +205,7 @@ func (c *core) place(call *call) {
 	}
 	which := call.number / uint64(c.cfg.Cores)
 	if c.cfg.Sticky && call.user >= 0 {
-		which = uint64(call.user)
+		which = uint64(call.user / c.cfg.Cores) // by the user's number on this core
 	}
 	c.channels[which%uint64(len(c.channels))].start(call)
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"testing"
 	"time"
 
@@ -73,6 +74,23 @@ func decode(t *testing.T, text string) *hdr.Histogram {
 		t.Fatal(err)
 	}
 	return h
+}
+
+// As many users as the connections have streams find one each, on every core.
+func TestStickyUsersShareAllConnections(t *testing.T) {
+	t.Parallel()
+	addr, _ := greeter(t, "b1", 5*time.Millisecond)
+	const channels, streams = 4, 10
+	for cores := 1; cores <= min(runtime.NumCPU(), channels); cores *= 2 {
+		e := engine(t, wire.Config{Addresses: []string{addr}, Channels: channels, Cores: cores, Sticky: true, MaxStreams: streams}, greet(t))
+		if err := e.Connect(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		m := load(t, e, pace.Closed{Users: channels * streams, Calls: 400})
+		if m.Backends["b1"] != 400 || m.Waited != 0 {
+			t.Errorf("%d cores: %d calls of 400 waited for a stream; errors %v %v", cores, m.Waited, m.Errors, m.Samples)
+		}
+	}
 }
 
 // The deadline of a call also limits its wait for a stream. A call that ends before there is a stream for it is not sent.
