@@ -25,7 +25,13 @@ func (l *connection) start(call *call) {
 	if state := call.sessionStream; state != nil {
 		call.stream.More = state.index >= 0
 	}
-	if call.waits = !l.protocol.Start(&call.stream); l.core.call.Stream != nil && !call.waits {
+	waited := call.waits // for a stream of a connection that gave the call back
+	call.waits = !l.protocol.Start(&call.stream)
+	switch {
+	case call.waits:
+	case waited:
+		l.core.admitted(call)
+	case l.core.call.Stream != nil:
 		l.core.streamSent(call)
 	}
 	l.core.markUnflushed(l)

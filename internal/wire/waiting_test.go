@@ -39,6 +39,15 @@ func TestAWaitForAStreamCountsAsLateness(t *testing.T) {
 	}
 	rest := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-time.After(delay) }))
 	t.Cleanup(rest.Close)
+	leaving := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		<-time.After(delay)
+		w.Header().Set("Connection", "close") // a GOAWAY
+	}))
+	leaving.Config.Protocols = new(http.Protocols)
+	leaving.Config.Protocols.SetUnencryptedHTTP2(true)
+	leaving.Config.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: 1}
+	leaving.Start()
+	t.Cleanup(leaving.Close)
 	for what, c := range map[string]struct {
 		cfg  wire.Config
 		call wire.Call
@@ -46,6 +55,10 @@ func TestAWaitForAStreamCountsAsLateness(t *testing.T) {
 		"of the client's limit": {wire.Config{Addresses: []string{slow()}, MaxStreams: 1}, streams},
 		"of the server's limit": {wire.Config{Addresses: []string{slow(grpc.MaxConcurrentStreams(1))}}, streams},
 		"HTTP/1.1":              {wire.Config{Addresses: []string{rest.Listener.Addr().String()}}, get("/")},
+		"with GOAWAY": {
+			wire.Config{Addresses: []string{leaving.Listener.Addr().String()}},
+			wire.Call{HTTP: &wire.HTTP{Method: "GET", Path: "/", Version: 2}},
+		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			e := engine(t, c.cfg, c.call)
