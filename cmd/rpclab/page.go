@@ -85,18 +85,18 @@ func (f pageFlags) open(out io.Writer, store *result.Store) (s *liveView, err er
 	if f.metrics != "" {
 		at, err := s.listen(f.metrics, web.Guard(s.meters.Handler(), f.token, hostNames(f.metrics, f.hosts...), log), log)
 		if err != nil {
-			return nil, fmt.Errorf("--metrics: %w", err)
+			return s, fmt.Errorf("--metrics: %w", err) // not nil, for the deferred close
 		}
 		fmt.Fprintf(out, "rpclab: serving metrics at http://%s/metrics\n", at)
 	}
 	if f.web {
 		if s.page, err = web.New(web.Options{Store: store, Token: f.token, Hosts: hostNames(f.listen, f.hosts...), Watch: s.meters, Log: log}); err != nil {
-			return nil, err
+			return s, err
 		}
 		s.closers = append(s.closers, s.page.Close)
 		at, err := s.listen(f.listen, s.page.Handler(), log)
 		if err != nil {
-			return nil, fmt.Errorf("--listen: %w", err)
+			return s, fmt.Errorf("--listen: %w", err)
 		}
 		fmt.Fprintf(out, "rpclab: serving the page at http://%s/ until the run ends\n", at)
 	}
