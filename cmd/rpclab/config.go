@@ -77,6 +77,14 @@ func applyDefaults(c *cobra.Command) error {
 // isDefault reports whether the configuration file set a flag. It need not fit every use of its command.
 func isDefault(flag *pflag.Flag) bool { return flag.Annotations[appliedDefaults] != nil }
 
+// onCommandLine returns a function that reports whether the command line sets a flag.
+func onCommandLine(flags *pflag.FlagSet) func(name string) bool {
+	return func(name string) bool {
+		flag := flags.Lookup(name)
+		return flag.Changed && !isDefault(flag)
+	}
+}
+
 // configFile is the path of the configuration file: in $XDG_CONFIG_HOME, which must be absolute, or ~/.config.
 func configFile(env func(string) string, home func() (string, error)) string {
 	dir := env("XDG_CONFIG_HOME")

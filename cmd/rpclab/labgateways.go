@@ -74,7 +74,7 @@ The scenarios of the study, with --language python as published:
 }
 
 func labBalancing(c *cobra.Command, f labBalancingFlags) error {
-	plans, err := f.plans()
+	plans, err := f.plans(c)
 	if err != nil {
 		return usageError{err}
 	}
@@ -101,7 +101,7 @@ func labBalancing(c *cobra.Command, f labBalancingFlags) error {
 const python = "python"
 
 // plans are the plans of the requested routes.
-func (f labBalancingFlags) plans() ([]stack.Plan, error) {
+func (f labBalancingFlags) plans(c *cobra.Command) ([]stack.Plan, error) {
 	all := stack.Plans()
 	if languages := []string{language.Go, python}; !slices.Contains(languages, f.language) {
 		return nil, fmt.Errorf("--language: no language %q%s", f.language, suggest.DidYouMean(f.language, languages))
@@ -130,7 +130,7 @@ func (f labBalancingFlags) plans() ([]stack.Plan, error) {
 	if f.CPUs < 0 {
 		return nil, fmt.Errorf("--cpus %g: use 0 or more", f.CPUs)
 	}
-	if err := errors.Join(f.check(), checkPort("--port", f.Port)); err != nil {
+	if err := errors.Join(f.check(c), checkPort("--port", f.Port)); err != nil {
 		return nil, err
 	}
 	switch {
@@ -182,7 +182,7 @@ port 30620 on every node, and Ctrl-C deletes the namespace.`,
 				return usageError{fmt.Errorf("--replicas %d: use 1 to 100", options.Replicas)}
 			}
 			options.Port = where.port(c, "port", options.Port, 30620)
-			if err := errors.Join(where.check(), checkPort("--port", options.Port)); err != nil {
+			if err := errors.Join(where.check(c), checkPort("--port", options.Port)); err != nil {
 				return usageError{err}
 			}
 			return runGateways(c, gatewayLab{

@@ -36,9 +36,17 @@ func (f *labFlags) register(flags *pflag.FlagSet) {
 }
 
 // check checks the flags.
-func (f labFlags) check() error {
-	if f.on != "local" && f.on != "kubernetes" {
-		return fmt.Errorf("--on: no cluster %q; use local or kubernetes", f.on)
+func (f labFlags) check(c *cobra.Command) error { return checkCluster(f.on, onCommandLine(c.Flags())) }
+
+// checkCluster returns an error if --on names no cluster, or if flags of Kubernetes are for another one.
+func checkCluster(on string, given func(string) bool) error {
+	if on != "local" && on != "kubernetes" {
+		return fmt.Errorf("--on: no cluster %q; use local or kubernetes", on)
+	}
+	for _, name := range []string{"context", "kubeconfig", "image", "load-image"} {
+		if on == "local" && given(name) {
+			return fmt.Errorf("--%s is for Kubernetes: add --on kubernetes", name)
+		}
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ With --on kubernetes they are pods, with ports 30800 and 30051 on every node.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			restPort, grpcPort = where.port(c, "rest-port", restPort, 30800), where.port(c, "port", grpcPort, 30051)
-			if err := errors.Join(where.check(), checkPort("--rest-port", restPort), checkPort("--port", grpcPort)); err != nil {
+			if err := errors.Join(where.check(c), checkPort("--rest-port", restPort), checkPort("--port", grpcPort)); err != nil {
 				return usageError{err}
 			}
 			rest, grpc := onLoopback(restPort), onLoopback(grpcPort)
@@ -87,7 +87,7 @@ certificate has no name of a node, which 'rpclab load' does not need.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			port = where.port(c, "port", port, 30051)
-			if err := errors.Join(where.check(), checkPort("--port", port)); err != nil {
+			if err := errors.Join(where.check(c), checkPort("--port", port)); err != nil {
 				return usageError{err}
 			}
 			return labStreams(c, where, onLoopback(port), dir, client)
@@ -182,7 +182,7 @@ connects for every call.`,
 }
 
 func labLadder(c *cobra.Command, f labLadderFlags) error {
-	servers, err := f.servers()
+	servers, err := f.servers(c)
 	if err != nil {
 		return usageError{err}
 	}
@@ -195,7 +195,7 @@ func labLadder(c *cobra.Command, f labLadderFlags) error {
 }
 
 // servers are the servers of REST and gRPC.
-func (f labLadderFlags) servers() (all []labServer, err error) {
+func (f labLadderFlags) servers(c *cobra.Command) (all []labServer, err error) {
 	if languages := []string{"java", language.Go}; !slices.Contains(languages, f.language) {
 		return nil, fmt.Errorf("--language %s: use one of %s", f.language, strings.Join(languages, ", "))
 	}
@@ -212,7 +212,7 @@ func (f labLadderFlags) servers() (all []labServer, err error) {
 	if f.cpus < 0 {
 		return nil, fmt.Errorf("--cpus %g: use 0 or more", f.cpus)
 	}
-	if err := errors.Join(f.check(), checkPort("--rest-port", f.restPort), checkPort("--port", f.grpcPort)); err != nil {
+	if err := errors.Join(f.check(c), checkPort("--rest-port", f.restPort), checkPort("--port", f.grpcPort)); err != nil {
 		return nil, err
 	}
 	for _, s := range []struct {

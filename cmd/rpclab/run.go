@@ -123,8 +123,8 @@ With --no-wait it starts at once, and the results of both say so.`,
 }
 
 func runExperiment(c *cobra.Command, name string, f runFlags) error {
-	if f.on != "local" && f.on != "kubernetes" {
-		return usageError{fmt.Errorf("--on: no cluster %q; use local or kubernetes", f.on)}
+	if err := checkCluster(f.on, onCommandLine(c.Flags())); err != nil {
+		return usageError{err}
 	}
 	if c.Flags().Changed("rounds") && f.Rounds < 1 {
 		return usageError{fmt.Errorf("--rounds %d: use 1 or more; a verdict on isolated arms needs 4", f.Rounds)}
@@ -146,8 +146,8 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 	if err != nil {
 		return usageError{err}
 	}
-	if other := cmp.Or(f.outputs.html, f.outputs.md, f.outputs.csv, f.outputs.junit, f.telemetry.otlp, f.telemetry.remoteWrite); f.planOnly && (other != "" || f.live.web) {
-		return usageError{errors.New("--plan starts nothing: leave out --html, --md, --csv, --junit, --otlp, --remote-write and --web; --json writes the plan")}
+	if other := cmp.Or(f.outputs.html, f.outputs.md, f.outputs.csv, f.outputs.junit, f.telemetry.otlp, f.telemetry.remoteWrite, f.live.metrics); f.planOnly && (other != "" || f.live.web) {
+		return usageError{errors.New("--plan starts nothing: leave out --html, --md, --csv, --junit, --otlp, --remote-write, --metrics and --web; --json writes the plan")}
 	}
 	if f.pilot && !f.planOnly {
 		return usageError{errors.New("--pilot measures the noise of this machine for a plan: add --plan")}
@@ -156,7 +156,8 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 		return usageError{errors.New("--pilot measures the noise of this machine: leave out --on")}
 	}
 	if f.planOnly {
-		if err := errors.Join(f.outputs.check(), f.live.check()); err != nil {
+		_, err := parseAssertions(f.asserts)
+		if err := errors.Join(err, f.outputs.check(), f.live.check()); err != nil {
 			return usageError{err}
 		}
 		quick, err := shortRun(file, doc, f.Options)

@@ -83,12 +83,16 @@ func TestWrongRequestsExitWithCode2(t *testing.T) {
 		{"plan-as-page", func() []string {
 			return []string{"run", "channels", "--plan", "--html", filepath.Join(dir, "plan.html")}
 		}},
+		{"plan-with-metrics", func() []string { return []string{"run", "channels", "--plan", "--metrics", "127.0.0.1:0"} }},
+		{"plan-assert-unknown-metric", func() []string { return []string{"run", "channels", "--plan", "--assert", "p98 < 5ms"} }},
 		{"unknown-experiment", func() []string { return []string{"run", "chanels"} }},
 		{"unreadable-file", func() []string { return []string{"run", filepath.Join(dir, "nowhere.yaml")} }},
 		{"no-experiment", func() []string { return []string{"run"} }},
 		{"unknown-flag", func() []string { return []string{"run", "channels", "--quik"} }},
 		{"unknown-command", func() []string { return []string{"rum"} }},
 		{"unknown-cluster", func() []string { return []string{"run", "channels", "--on", "mars"} }},
+		{"context-without-kubernetes", func() []string { return []string{"run", "channels", "--quick", "--context", "other"} }},
+		{"lab-up-image-without-kubernetes", func() []string { return []string{"lab", "up", "channels", "--image", "x:1"} }},
 		{"no-directory-for-json", func() []string { return []string{"run", "channels", "--json", filepath.Join(dir, "no", "out.json")} }},
 		{"assert-unknown-metric", func() []string { return []string{"run", "channels", "--assert", "p98 < 5ms"} }},
 		{"unknown-run", func() []string { return []string{"report", "2026"} }},
