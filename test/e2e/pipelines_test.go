@@ -244,6 +244,41 @@ func TestGitLabJobFailsOnSlowerCode(t *testing.T) {
 	})
 }
 
+// TestGateChecksItsVariables runs deploy/ci/gate.sh with a program in place of rpclab, which passes everywhere except on
+// the base branch, where an assertion fails.
+func TestGateChecksItsVariables(t *testing.T) {
+	t.Parallel()
+	bin, base := t.TempDir(), t.TempDir()
+	stub := `#!/bin/sh
+[ "$1" != compare ] || { echo compared >&2; exit 0; }
+while [ $# -gt 1 ]; do [ "$1" != --json ] || echo {} >"$2"; shift; done
+[ "$PWD" != "$BASE" ]
+`
+	if err := os.WriteFile(filepath.Join(bin, "rpclab"), []byte(stub), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	gate, err := filepath.Abs("../../deploy/ci/gate.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name, value string
+		code        int
+		want        string
+	}{
+		{"BASE", base, 0, "compared"},
+		{"COMMAND", "run x.yaml --set 'a=b --rounds 6", 2, "COMMAND cannot be split into words: close its quotes"},
+		{"MISSING", "Fail", 2, "MISSING is Fail: use pass or fail"},
+		{"UNDECIDED", "no", 2, "UNDECIDED is no: use pass or fail"},
+	} {
+		j := newJob(t, map[string]string{"PATH": bin + ":" + os.Getenv("PATH"), "OUT": "reports", "COMMAND": "run x.yaml", "GATE": "p50 ratio < 1.5"})
+		j.env[test.name] = test.value
+		if out, code := j.bash(t, gate); code != test.code || !strings.Contains(out, test.want) {
+			t.Errorf("%s %q: exit code %d, want %d and %q:\n%s", test.name, test.value, code, test.code, test.want, out)
+		}
+	}
+}
+
 // TestGateRunsLoads runs deploy/ci/gate.sh with a load, and with a command that the base branch does not know.
 func TestGateRunsLoads(t *testing.T) {
 	t.Parallel()
