@@ -1,6 +1,7 @@
 package result
 
 import (
+	"fmt"
 	"os"
 	"path"
 	"reflect"
@@ -13,11 +14,33 @@ import (
 
 // WithoutPaths returns a copy of a document or comparison for others to read: of each absolute path
 // of a file, in every text, it keeps the last element. So it contains no directory or name of a user.
+// Keys of maps that would become equal get a number.
 func WithoutPaths[T Document | Comparison](v T) T {
-	return copyWithoutPaths(reflect.ValueOf(v)).Interface().(T)
+	p := pathRemover{map[string]string{}, map[string]bool{}}
+	return p.copy(reflect.ValueOf(v)).Interface().(T)
 }
 
-func copyWithoutPaths(v reflect.Value) reflect.Value {
+// pathRemover names the keys of maps in a document. A key has the same name in each of them.
+type pathRemover struct {
+	names map[string]string // by key
+	taken map[string]bool   // names
+}
+
+// name is the name of a key.
+func (p pathRemover) name(key string) string {
+	name, ok := p.names[key]
+	if !ok {
+		short := ShortenPaths(key)
+		name = short
+		for i := 2; p.taken[name]; i++ {
+			name = fmt.Sprintf("%s (%d)", short, i)
+		}
+		p.names[key], p.taken[name] = name, true
+	}
+	return name
+}
+
+func (p pathRemover) copy(v reflect.Value) reflect.Value {
 	if v.Type() == reflect.TypeFor[time.Time]() {
 		return v
 	}
@@ -30,7 +53,7 @@ func copyWithoutPaths(v reflect.Value) reflect.Value {
 		if v.IsNil() {
 			return v
 		}
-		inner := copyWithoutPaths(v.Elem())
+		inner := p.copy(v.Elem())
 		if v.Kind() == reflect.Interface {
 			return inner
 		}
@@ -40,7 +63,7 @@ func copyWithoutPaths(v reflect.Value) reflect.Value {
 	case reflect.Struct:
 		to := reflect.New(v.Type()).Elem()
 		for i := range v.NumField() {
-			to.Field(i).Set(copyWithoutPaths(v.Field(i)))
+			to.Field(i).Set(p.copy(v.Field(i)))
 		}
 		return to
 	case reflect.Slice:
@@ -49,7 +72,7 @@ func copyWithoutPaths(v reflect.Value) reflect.Value {
 		}
 		to := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
 		for i := range v.Len() {
-			to.Index(i).Set(copyWithoutPaths(v.Index(i)))
+			to.Index(i).Set(p.copy(v.Index(i)))
 		}
 		return to
 	case reflect.Map:
@@ -57,8 +80,9 @@ func copyWithoutPaths(v reflect.Value) reflect.Value {
 			return v
 		}
 		to := reflect.MakeMapWithSize(v.Type(), v.Len())
-		for key, value := range v.Seq2() {
-			to.SetMapIndex(copyWithoutPaths(key), copyWithoutPaths(value))
+		keys := slices.SortedFunc(slices.Values(v.MapKeys()), func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+		for _, key := range keys {
+			to.SetMapIndex(reflect.ValueOf(p.name(key.String())).Convert(key.Type()), p.copy(v.MapIndex(key)))
 		}
 		return to
 	}

@@ -2,6 +2,7 @@ package result
 
 import (
 	"bytes"
+	"maps"
 	"reflect"
 	"strings"
 	"testing"
@@ -42,6 +43,20 @@ func TestEveryTextOfADocumentLosesItsPaths(t *testing.T) {
 	}
 	if want := strings.ReplaceAll(before, "/home/alice/secret.sock", "…/secret.sock"); after != want {
 		t.Errorf("the copy differs in more than the paths:\n%.2000s\nwant\n%.2000s", after, want)
+	}
+}
+
+// Two addresses with the same last element stay two backends, in every map under the same names.
+func TestKeysThatLoseTheirPathsStayApart(t *testing.T) {
+	second := map[string]uint64{"unix:/run/b/app.sock": 3}
+	both := map[string]uint64{"unix:/run/b/app.sock": 3, "unix:/run/a/app.sock": 5}
+	d := WithoutPaths(Document{Arms: []Arm{{Measures: Measures{Backends: both}, Trials: []Trial{{Measures: Measures{Backends: second}}}}}})
+	want := map[string]uint64{"unix:…/app.sock": 5, "unix:…/app.sock (2)": 3}
+	if got := d.Arms[0].Backends; !maps.Equal(got, want) {
+		t.Errorf("the backends of the arm are %v, want %v", got, want)
+	}
+	if got := d.Arms[0].Trials[0].Backends; !maps.Equal(got, map[string]uint64{"unix:…/app.sock (2)": 3}) {
+		t.Errorf("the backends of the trial are %v", got)
 	}
 }
 
