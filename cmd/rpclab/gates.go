@@ -69,17 +69,17 @@ func (g *runGates) register(flags *pflag.FlagSet) {
 	flags.StringVar(&g.against, "against", againstLast, "`run` (ID or file) with which --gate compares: last is the last finished one of the same experiment in the store; baseline compares the arms of this run with their baseline")
 }
 
-// check checks the flags of a run whose results are stored or not.
-func (g *runGates) check(changed func(string) bool, stored bool) (err error) {
+// check checks the flags of a run whose results are stored or not. given reports whether the command line sets a flag.
+func (g *runGates) check(given func(string) bool, stored bool) (err error) {
 	for _, name := range []string{"against", "undecided", "allow"} {
-		if changed(name) && len(g.texts) == 0 {
+		if given(name) && len(g.texts) == 0 {
 			return fmt.Errorf("--%s is for gates: add --gate, such as --gate 'p99 ratio < 1.1'", name)
 		}
 	}
 	if len(g.texts) > 0 && g.against == againstLast && !stored {
 		return errors.New("--gate compares with the last stored run: leave out --no-store, or name a file with --against")
 	}
-	if g.against == againstBaseline && changed("allow") {
+	if g.against == againstBaseline && given("allow") {
 		return errors.New("--allow is for two runs: --against baseline compares arms of one run")
 	}
 	g.gates, err = g.parse()

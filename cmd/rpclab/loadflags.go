@@ -113,10 +113,11 @@ func (f *loadFlags) finish(flags *pflag.FlagSet) (err error) {
 			return fmt.Errorf("--%s 0: use a value above 0, or leave the flag out", name)
 		}
 	}
-	if flags.Changed("listen") && !f.live.web {
+	given := onCommandLine(flags)
+	if given("listen") && !f.live.web {
 		return errListenWithoutWeb
 	}
-	if limit := flags.Lookup("max-in-flight"); limit.Changed && !isDefault(limit) && f.Rate == 0 && f.Stages == "" && f.search.slo == "" {
+	if given("max-in-flight") && f.Rate == 0 && f.Stages == "" && f.search.slo == "" {
 		return errors.New("--max-in-flight limits an open loop: set --rate, --stages or --search, or leave it out (--concurrency limits a closed loop)")
 	}
 	f.NoMessages = flags.Changed("messages") && f.Messages == 0
@@ -130,7 +131,7 @@ func (f *loadFlags) finish(flags *pflag.FlagSet) (err error) {
 	if !flags.Changed("seed") {
 		f.Seed = rand.Uint64N(1 << 32)
 	}
-	if f.Search, err = f.search.of(f.Settings, f.arrivals, flags.Changed); err != nil {
+	if f.Search, err = f.search.of(f.Settings, f.arrivals, given); err != nil {
 		return err
 	}
 	_, err = parseAssertions(f.asserts)

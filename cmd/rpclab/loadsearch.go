@@ -36,11 +36,11 @@ func (f *searchFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.precision, "search-precision", searchPrecision.String(), "largest distance between the rate that holds and the rate that fails, as a `share`")
 }
 
-// of returns the search of a load; nil: the load is no search.
-func (f searchFlags) of(load generator.Settings, arrivals string, changed func(string) bool) (*experiment.Search, error) {
-	if !changed("search") {
+// of returns the search of a load; nil: the load is no search. given reports whether the command line sets a flag.
+func (f searchFlags) of(load generator.Settings, arrivals string, given func(string) bool) (*experiment.Search, error) {
+	if f.slo == "" && !given("search") {
 		for _, name := range []string{"search-from", "search-to", "search-precision"} {
-			if changed(name) {
+			if given(name) {
 				return nil, fmt.Errorf("--%s needs --search: set the condition that the rate has to meet, such as --search 'p99 < 50ms'", name)
 			}
 		}

@@ -123,7 +123,8 @@ With --no-wait it starts at once, and the results of both say so.`,
 }
 
 func runExperiment(c *cobra.Command, name string, f runFlags) error {
-	if err := checkCluster(f.on, onCommandLine(c.Flags())); err != nil {
+	given := onCommandLine(c.Flags())
+	if err := checkCluster(f.on, given); err != nil {
 		return usageError{err}
 	}
 	if c.Flags().Changed("rounds") && f.Rounds < 1 {
@@ -132,10 +133,10 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 	if c.Flags().Changed("scale") && f.Scale <= 0 {
 		return usageError{fmt.Errorf("--scale %v: the scale must be more than 0; 1 is the load of the published study", f.Scale)}
 	}
-	if c.Flags().Changed("listen") && !f.live.web {
+	if given("listen") && !f.live.web {
 		return usageError{errListenWithoutWeb}
 	}
-	if err := errors.Join(f.progress.check(), f.checkUntil(c.Flags().Changed), f.gates.check(c.Flags().Changed, !f.keeping.noStore)); err != nil {
+	if err := errors.Join(f.progress.check(), f.checkUntil(c.Flags().Changed), f.gates.check(given, !f.keeping.noStore)); err != nil {
 		return usageError{err}
 	}
 	file, doc, err := openExperiment(name)

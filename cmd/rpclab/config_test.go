@@ -1,0 +1,34 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// A default need not fit every use of its command.
+func TestADefaultNeedsNoOtherFlag(t *testing.T) {
+	for config, test := range map[string]struct {
+		args []string
+		code int
+	}{
+		"run: {undecided: pass, against: baseline, allow: [busy]}": {[]string{"run", "channels", "--plan", "--no-store"}, exitDone},
+		"run: {listen: '127.0.0.1:9000'}":                          {[]string{"run", "channels", "--plan", "--no-store"}, exitDone},
+		"run: {context: other, image: 'x:1'}":                      {[]string{"run", "channels", "--plan", "--no-store"}, exitDone},
+		"load: {listen: '127.0.0.1:9000', search-precision: 5%}":   {[]string{"load", "--call", "a.B/C", "127.0.0.1:1"}, exitLab}, // nothing listens there
+		"load: {search: p98 < 5ms}":                                {[]string{"load", "--call", "a.B/C", "127.0.0.1:1"}, exitUsage},
+	} {
+		path := filepath.Join(t.TempDir(), "config.yaml")
+		if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv(configVariable, path)
+		command := root()
+		command.SetOut(io.Discard)
+		command.SetArgs(test.args)
+		if err := command.Execute(); exitCode(err) != test.code {
+			t.Errorf("%s: rpclab %q ends with exit code %d (%v), want %d", config, test.args, exitCode(err), err, test.code)
+		}
+	}
+}
