@@ -94,7 +94,11 @@ func draftService(ctx context.Context, settings generator.Settings, openAPI stri
 	}
 	services, err := settings.Services(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("find the methods of %s: %w", settings.Target, err)
+		err = fmt.Errorf("find the methods of %s: %w", settings.Target, err)
+		if errors.Is(err, generator.ErrInvalid) {
+			err = usageError{err}
+		}
+		return nil, err
 	}
 	if s.Methods = draft.Usable(services); len(s.Methods) == 0 {
 		return nil, fmt.Errorf("%s describes no methods except those of gRPC itself: use --proto or --protoset", settings.Target)

@@ -145,8 +145,12 @@ func (s Settings) source(ctx context.Context) (source method.Source, err error) 
 	return source, nil
 }
 
-// Services returns the services that files or the server describe, without making a call.
+// Services returns the services that files or the server describe, without making a call. Errors of the request match
+// [ErrInvalid].
 func (s Settings) Services(ctx context.Context) (all []protoreflect.ServiceDescriptor, err error) {
+	if _, err := parseTarget(s.Target); err != nil {
+		return nil, err
+	}
 	md, _, err := s.callMetadata()
 	if err != nil {
 		return nil, err
