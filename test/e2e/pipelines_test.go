@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"maps"
@@ -111,20 +112,75 @@ func (a githubAction) run(t *testing.T, j job, with map[string]string) (out stri
 			script.env[name] = regexp.MustCompile(`\${{ (\S+) }}`).ReplaceAllStringFunc(text, func(e string) string {
 				value, ok := values[strings.TrimSuffix(strings.TrimPrefix(e, "${{ "), " }}")]
 				if !ok {
-					t.Fatalf("action.yml uses %s, which is no input", e)
+					t.Fatalf("action.yml uses %s, which is neither an input nor an output of a step", e)
 				}
 				return value
 			})
 		}
 		if added, err := os.ReadFile(j.env["GITHUB_PATH"]); err == nil {
-			script.env["PATH"] = strings.ReplaceAll(string(added), "\n", ":") + os.Getenv("PATH")
+			script.env["PATH"] = strings.ReplaceAll(string(added), "\n", ":") + cmp.Or(j.env["PATH"], os.Getenv("PATH"))
 		}
 		text, ended := script.bash(t, step.Run)
 		if out += text; ended != 0 {
 			return out, ended
 		}
+		said, _ := os.ReadFile(j.env["GITHUB_OUTPUT"]) // by a step before
+		for line := range strings.Lines(string(said)) {
+			name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+			values["steps."+step.ID+".outputs."+name] = value
+		}
 	}
 	return out, 0
+}
+
+// newGitHubJob is newJob with what GitHub sets.
+func newGitHubJob(t *testing.T, action, temp string) job {
+	t.Helper()
+	return newJob(t, map[string]string{"GITHUB_ACTIONS": "true", "GITHUB_ACTION_PATH": action, "RUNNER_TEMP": temp,
+		"GITHUB_PATH": filepath.Join(temp, "path"), "GITHUB_STEP_SUMMARY": filepath.Join(temp, "summary.md"),
+		"GITHUB_OUTPUT": filepath.Join(temp, "output"), "RUNNER_OS": "Linux"})
+}
+
+// TestGitHubActionKeepsCommandsApart uses the action twice in a job, with a program in place of rpclab.
+func TestGitHubActionKeepsCommandsApart(t *testing.T) {
+	t.Parallel()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := writePrograms(t, map[string]string{"rpclab": passes, "go": "[ -e \"$5\" ] || cp \"$(command -v rpclab)\" \"$5\"\n"}) // go -C DIR build -o FILE
+	action, temp := parsed[githubAction](t, "action.yml"), t.TempDir()
+	j := newGitHubJob(t, root, temp)
+	j.env["PATH"] = bin + ":" + os.Getenv("PATH")
+	for _, command := range []string{"run one.yaml", "run two.yaml"} {
+		out, code := action.run(t, j, map[string]string{"command": command, "gate": "p50 ratio < 1.5"})
+		if code != 0 || !strings.Contains(out, "no earlier result, so the gates pass") {
+			t.Errorf("the first %s: exit code %d\n%s", command, code, out)
+		}
+	}
+	for _, file := range []string{"good/*/result.json", "reports/*/result.json"} {
+		if all, err := filepath.Glob(filepath.Join(temp, "rpclab", file)); err != nil || len(all) != 2 {
+			t.Errorf("of two commands there are %q (%v)", all, err)
+		}
+	}
+}
+
+// passes is a program in place of rpclab that writes a result. It passes, except in the directory BASE.
+const passes = `[ "$1" != compare ] || { echo compared >&2; exit 0; }
+while [ $# -gt 1 ]; do [ "$1" != --json ] || echo {} >"$2"; shift; done
+[ "$PWD" != "$BASE" ]
+`
+
+// writePrograms writes scripts of sh to a directory.
+func writePrograms(t *testing.T, scripts map[string]string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	for name, text := range scripts {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }
 
 // TestGitHubActionFailsOnSlowerCode runs the steps of action.yml with the inputs of the example's workflow: without
@@ -145,9 +201,7 @@ func TestGitHubActionFailsOnSlowerCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	action, temp := parsed[githubAction](t, "action.yml"), t.TempDir()
-	j := newJob(t, map[string]string{"GITHUB_ACTIONS": "true", "GITHUB_ACTION_PATH": root, "RUNNER_TEMP": temp,
-		"GITHUB_PATH": filepath.Join(temp, "path"), "GITHUB_STEP_SUMMARY": filepath.Join(temp, "summary.md"),
-		"GITHUB_OUTPUT": filepath.Join(temp, "output"), "RUNNER_OS": "Linux"})
+	j := newGitHubJob(t, root, temp)
 	with["command"] += " --arms one"
 	with["base"], with["undecided"] = "", "pass" // on a busy machine
 	if out, code := action.run(t, j, with); code != 0 || !strings.Contains(out, "no earlier result, so the gates pass") {
@@ -156,10 +210,14 @@ func TestGitHubActionFailsOnSlowerCode(t *testing.T) {
 	if out, code := action.run(t, j, with); code != 0 || !strings.Contains(out, "rpclab: gates: ") {
 		t.Errorf("the same code again: exit code %d\n%s", code, out)
 	}
-	if keys, err := os.ReadFile(j.env["GITHUB_OUTPUT"]); err != nil || !regexp.MustCompile(`^(key=rpclab-Linux-[0-9a-f]{40}\n){2}$`).Match(keys) {
+	if keys, err := os.ReadFile(j.env["GITHUB_OUTPUT"]); err != nil || !regexp.MustCompile(`^(command=[0-9a-f]{40}\nkey=rpclab-Linux-[0-9a-f]{40}\n){2}$`).Match(keys) {
 		t.Errorf("the name of the last good result is %q (%v)", keys, err)
 	}
-	good := filepath.Join(temp, "rpclab/good/result.json")
+	all, err := filepath.Glob(filepath.Join(temp, "rpclab/good/*/result.json"))
+	if err != nil || len(all) != 1 {
+		t.Fatalf("the last good results are %q (%v), want one", all, err)
+	}
+	good := all[0]
 	before, err := os.ReadFile(good)
 	if err != nil {
 		t.Fatal(err)
@@ -248,15 +306,7 @@ func TestGitLabJobFailsOnSlowerCode(t *testing.T) {
 // the base branch, where an assertion fails.
 func TestGateChecksItsVariables(t *testing.T) {
 	t.Parallel()
-	bin, base := t.TempDir(), t.TempDir()
-	stub := `#!/bin/sh
-[ "$1" != compare ] || { echo compared >&2; exit 0; }
-while [ $# -gt 1 ]; do [ "$1" != --json ] || echo {} >"$2"; shift; done
-[ "$PWD" != "$BASE" ]
-`
-	if err := os.WriteFile(filepath.Join(bin, "rpclab"), []byte(stub), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	bin, base := writePrograms(t, map[string]string{"rpclab": passes}), t.TempDir()
 	gate, err := filepath.Abs("../../deploy/ci/gate.sh")
 	if err != nil {
 		t.Fatal(err)
