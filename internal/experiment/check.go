@@ -63,12 +63,19 @@ func (d *document) checkNames(experiment *Experiment, wrong *problems) {
 	}
 }
 
-// checkAxes checks that no axis overrides another axis or a field of an arm.
+// checkAxes checks that no axis overrides another axis or a field of an arm, or has values that results must not contain.
 func (d *document) checkAxes(experiment *Experiment, wrong *problems) {
 	config := d.grammar.config
 	for i, axis := range experiment.Sweep {
 		at := d.root.get("sweep").pairs[i].at
 		path := strings.Split(axis.Path, ".")
+		isSecret := func(value *node) bool {
+			_, found := nest(path, value).find([]string{"caller", "env"})
+			return found
+		}
+		if slices.ContainsFunc(d.root.get("sweep").pairs[i].value.values, isSecret) {
+			wrong.add(at, "sweep %s sets caller.env, which can be secret, and results show the values of a sweep: use an arm for each value", axis.Path)
+		}
 		for _, other := range experiment.Sweep[:i] {
 			if n := nest(strings.Split(other.Path, "."), &node{}); cleared(config, n, path) == nil {
 				wrong.add(at, "sweep %s and sweep %s exclude each other", axis.Path, other.Path)

@@ -19,7 +19,8 @@ services:
     calls: {get: {method: a.B/C, metadata: {x: hunter6}}}
   new: {server: {image: new, files: {/etc/tls/tls.key: hunter8}}, calls: {get: {method: a.B/C, metadata: {y: hunter7}}}}
 defaults: {route: clusterip, workload: {call: get}, load: {burst: 5}}
-arms: {old: {service: old}, new: {service: new}}
+arms: {old: {service: old}, new: {service: new}, own: {service: old, caller: {command: [./client]}}}
+quick: {arms.own.caller.env: {TOKEN: hunter9}}
 `
 	p, err := Expand("v.yaml", []byte(doc), Options{Rounds: 1}, vocabulary)
 	if err != nil {
