@@ -15,6 +15,7 @@ import (
 
 	"rpclab/internal/experiment"
 	"rpclab/internal/lab"
+	"rpclab/internal/process"
 	"rpclab/internal/result"
 	"rpclab/internal/web"
 	"rpclab/internal/web/meters"
@@ -63,6 +64,14 @@ func (f *pageFlags) check() error {
 		}
 	}
 	return nil
+}
+
+// unreachable returns flags that show the run nowhere, for a run in a network of its own.
+func (f pageFlags) unreachable(out io.Writer) pageFlags {
+	if (f.web || f.metrics != "") && process.NetworkIsolated() { // this program starts again in the network
+		fmt.Fprintln(out, "rpclab: warning: rpclab serves no page and no metrics of this run: it has a network of its own, because it drops packets (event cut, how: blackhole)")
+	}
+	return pageFlags{}
 }
 
 // liveView is where a run is shown.

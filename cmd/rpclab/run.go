@@ -176,6 +176,9 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 
 // runAndReport runs a plan, writes its result and checks the assertions. commandLine repeats the run.
 func (f runFlags) runAndReport(c *cobra.Command, plan lab.Plan, commandLine string) error {
+	if f.on == "local" && plan.DropsPackets() {
+		f.live = f.live.unreachable(c.ErrOrStderr())
+	}
 	assertions, err := parseAssertions(f.asserts)
 	if err := errors.Join(err, f.outputs.check(), f.live.check(), f.telemetry.check()); err != nil {
 		return usageError{err}

@@ -125,6 +125,21 @@ func TestBlackholeUsesANetworkThatEndsWithTheRun(t *testing.T) {
 	})
 }
 
+// TestARunInItsOwnNetworkSaysThatNothingReachesItsPage has a token, which the program has not after it has started again.
+func TestARunInItsOwnNetworkSaysThatNothingReachesItsPage(t *testing.T) {
+	t.Parallel()
+	file := withEvents(t, "1s", "- {at: 200ms, cut: {backends: 1, how: blackhole}}\n")
+	c := command(t, t.TempDir(), "run", file, "--web", "--listen", "0.0.0.0:0", "--metrics", "0.0.0.0:0")
+	c.Env = append(c.Env, "RPCLAB_TOKEN=0123456789abcdef0123456789abcdef")
+	s, err := ran(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.code != 0 || strings.Count(s.stderr, "serves no page and no metrics of this run") != 1 || strings.Contains(s.stderr, "http://") {
+		t.Errorf("exit code %d\n%s", s.code, s.stderr)
+	}
+}
+
 func TestInterruptDuringABlackholeCleansUp(t *testing.T) {
 	t.Parallel()
 	c, output := start(t, t.TempDir(), blackholeRun(t)...)
