@@ -67,18 +67,20 @@ func (f removeFlags) remove(c *cobra.Command, store *result.Store, refs []string
 			return nil
 		}
 	}
+	remove := store.Remove
 	if f.dryRun {
-		fmt.Fprintln(c.OutOrStdout(), strings.Join(refs, "\n"))
-		return nil
+		remove = store.Removable
 	}
-	removed, err := store.Remove(c.Context(), refs...)
+	removed, err := remove(c.Context(), refs...)
 	if errors.Is(err, result.ErrUnknownRun) || errors.Is(err, result.ErrInProgress) {
 		return usageError{err}
 	}
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(c.OutOrStdout(), strings.Join(removed, "\n"))
+	if fmt.Fprintln(c.OutOrStdout(), strings.Join(removed, "\n")); f.dryRun {
+		return nil
+	}
 	return store.Shrink(c.Context())
 }
 

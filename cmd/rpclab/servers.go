@@ -11,7 +11,12 @@ import (
 )
 
 func serversCommand() *cobra.Command {
-	command := &cobra.Command{Use: "servers", Short: "Build servers and callers in other languages"}
+	command := &cobra.Command{
+		Use:   "servers",
+		Short: "Build servers and callers in other languages",
+		Args:  knownCommand,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
 	command.AddCommand(&cobra.Command{
 		Use:   "build [LANGUAGE]...",
 		Short: "Build servers and callers of other languages",

@@ -11,9 +11,8 @@ import (
 // ErrInProgress: the run is in progress.
 var ErrInProgress = errors.New("the run is in progress")
 
-// Remove deletes runs with all that is stored of them, and returns their IDs. A reference is one of [Store.Get].
-// If one of them is unknown or in progress, Remove deletes none.
-func (s *Store) Remove(ctx context.Context, refs ...string) (removed []string, err error) {
+// Removable returns the IDs of the runs that [Store.Remove] would delete.
+func (s *Store) Removable(ctx context.Context, refs ...string) (removable []string, err error) {
 	ids, err := s.ids(ctx)
 	if err != nil {
 		return nil, err
@@ -26,7 +25,16 @@ func (s *Store) Remove(ctx context.Context, refs ...string) (removed []string, e
 		if s.inProgress(id) {
 			return nil, fmt.Errorf("%w: %s; stop it first", ErrInProgress, id)
 		}
-		removed = append(removed, id)
+		removable = append(removable, id)
+	}
+	return removable, nil
+}
+
+// Remove deletes runs with all that is stored of them, and returns their IDs. A reference is one of [Store.Get].
+// If one of them is unknown or in progress, Remove deletes none.
+func (s *Store) Remove(ctx context.Context, refs ...string) (removed []string, err error) {
+	if removed, err = s.Removable(ctx, refs...); err != nil {
+		return nil, err
 	}
 	err = s.change(ctx, "remove runs", func(tx *sql.Tx) error {
 		for _, id := range removed {

@@ -73,6 +73,7 @@ func TestRunsMoveToAnotherStore(t *testing.T) {
 		{to, "runs import " + archive, "imported 3 runs; 0 stored already\n"},
 		{to, "runs import " + archive, "imported 0 runs; 3 stored already\n"},
 		{to, "report run-01 --json " + archive + ".json", ""},
+		{to, "runs rm latest run-01 --dry-run", "run-00\nrun-01\n"},
 		{to, "runs rm run-01", "run-01\n"},
 		{to, "runs import " + archive + ".json", "imported 1 run; 0 stored already\n"},
 	} {

@@ -152,6 +152,8 @@ func TestWrongRequestsExitWithCode2(t *testing.T) {
 		{"runs-rm-both", func() []string { return []string{"runs", "rm", "latest", "--keep", "3"} }},
 		{"runs-rm-age", func() []string { return []string{"runs", "rm", "--older-than", "30 days"} }},
 		{"runs-rm-unknown", func() []string { return []string{"runs", "rm", "2026"} }},
+		{"runs-rm-unknown-dry-run", func() []string { return []string{"runs", "rm", "2026", "--dry-run"} }},
+		{"servers-unknown-command", func() []string { return []string{"servers", "biuld", "java"} }},
 		{"runs-export-nowhere", func() []string { return []string{"runs", "export", "latest"} }},
 		{"runs-import-no-archive", func() []string { return []string{"runs", "import", write("runs.tar.gz", "no archive")} }},
 		{"store-limit", func() []string { return []string{"run", "channels", "--store-limit", "1000"} }},
