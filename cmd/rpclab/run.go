@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -147,7 +146,7 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 	if err != nil {
 		return usageError{err}
 	}
-	if other := cmp.Or(f.outputs.html, f.outputs.md, f.outputs.csv, f.outputs.junit, f.telemetry.otlp, f.telemetry.remoteWrite, f.live.metrics); f.planOnly && (other != "" || f.live.web) {
+	if f.planOnly && slices.ContainsFunc([]string{"html", "md", "csv", "junit", "otlp", "remote-write", "metrics", "web"}, given) {
 		return usageError{errors.New("--plan starts nothing: leave out --html, --md, --csv, --junit, --otlp, --remote-write, --metrics and --web; --json writes the plan")}
 	}
 	if f.pilot && !f.planOnly {
