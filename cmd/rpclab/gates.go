@@ -176,6 +176,10 @@ func (f gateFlags) reportGates(out io.Writer, c result.Comparison) error {
 	for _, r := range c.Refused {
 		fmt.Fprintf(out, "rpclab: %sis not compared, so no gate applies: %s\n", armPrefix(r.Arm, r.Cell), r.Reason)
 	}
+	if passed+failed+open == 0 { // a gate that shows nothing must not be green
+		open++
+		fmt.Fprintln(out, "rpclab: gates: rpclab could not tell: no two arms were compared")
+	}
 	fails := failed > 0 || open > 0 && f.undecided == undecidedFails
 	verdict := "passed"
 	switch {

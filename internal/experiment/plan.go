@@ -174,6 +174,9 @@ func plan(r resolved, options Options) (Plan, error) {
 		if !has(p.Arms[i].Control) {
 			p.Arms[i].Control = ""
 		}
+		if !has(p.Arms[i].Against) {
+			p.Arms[i].Against = "" // the baseline, which every run has
+		}
 	}
 	if !has(p.Baseline) {
 		p.Baseline = p.Arms[0].Name

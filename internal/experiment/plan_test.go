@@ -166,16 +166,18 @@ arms:
   b: {route: headless}
   again: {control: a}
   c: {route: direct}
+  d: {route: direct, against: c}
 baseline: b
 rounds: 1
 confounds: [{published: a, controlled: b, what: much}]
 published: [{arm: a, elapsed_ms: 5}]
 `
 
-// Confounds and published figures of other arms are left out.
+// Confounds and published figures of other arms are left out, and so are the arms that a control repeats or that an
+// arm is compared with.
 func TestSelectedArmsKeepTheOrderOfTheDocument(t *testing.T) {
 	type outcome struct {
-		Arms, Controls       []string
+		Arms, Others         []string // that they repeat or are compared with
 		Baseline             string
 		Confounds, Published int
 	}
@@ -183,17 +185,18 @@ func TestSelectedArmsKeepTheOrderOfTheDocument(t *testing.T) {
 		pick []string
 		want outcome
 	}{
-		"all":                 {nil, outcome{[]string{"a", "b", "again", "c"}, []string{"", "", "a", ""}, "b", 1, 1}},
+		"all":                 {nil, outcome{[]string{"a", "b", "again", "c", "d"}, []string{"", "", "a", "", "c"}, "b", 1, 1}},
 		"in any order":        {[]string{"b", "a"}, outcome{[]string{"a", "b"}, []string{"", ""}, "b", 1, 1}},
 		"without baseline":    {[]string{"c", "a"}, outcome{[]string{"a", "c"}, []string{"", ""}, "a", 0, 1}},
 		"control alone":       {[]string{"again", "c"}, outcome{[]string{"again", "c"}, []string{"", ""}, "again", 0, 0}},
+		"against alone":       {[]string{"b", "d"}, outcome{[]string{"b", "d"}, []string{"", ""}, "b", 0, 0}},
 		"control and its arm": {[]string{"again", "a"}, outcome{[]string{"a", "again"}, []string{"", "a"}, "a", 0, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := mustExpand(t, paired, Options{Arms: tc.pick})
 			got := outcome{Baseline: p.Baseline, Confounds: len(p.Confounds), Published: len(p.Published)}
 			for _, arm := range p.Arms {
-				got.Arms, got.Controls = append(got.Arms, arm.Name), append(got.Controls, arm.Control)
+				got.Arms, got.Others = append(got.Arms, arm.Name), append(got.Others, arm.Control+arm.Against)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
