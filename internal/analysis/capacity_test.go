@@ -7,6 +7,7 @@ import (
 
 	"rpclab/internal/pace/search"
 	"rpclab/internal/result"
+	"rpclab/internal/verdict"
 )
 
 // searched is a run of two arms with the capacity of each round; 0: none.
@@ -36,6 +37,30 @@ func TestSearchesAreComparedByCapacityAndNotByLatency(t *testing.T) {
 	}
 	if c := d.Arms[0].Capacity; c.Count != 6 || c.Low != 198 || c.High != 202 || c.Rate < 199.9 || c.Rate > 200.1 {
 		t.Errorf("the capacity is %+v, want 200 (198 to 202) of 6 rounds", *c)
+	}
+}
+
+// The latency that an arm has at its own capacity says nothing about the other arm.
+func TestGatesOnSearchesAreOnCapacity(t *testing.T) {
+	d := searched([]float64{200, 202, 199, 201, 200, 198}, []float64{100, 101, 99, 100, 100, 100})
+	for _, arm := range d.Arms {
+		for i, capacity := range arm.Trials {
+			arm.Trials[i] = trial(t, i+1, 10, 1000, 1000)
+			arm.Trials[i].Capacity, arm.Trials[i].Rate = capacity.Capacity, capacity.Capacity.Rate
+		}
+	}
+	d = Assemble(d)
+	all := gates(t, "p50 ratio < 9", "rate ratio > 0.1", "capacity ratio > 0.9")
+	for name, got := range map[string][]result.GateResult{
+		"arms of a run": GateArms(d, all),
+		"two runs":      Compare(d, d, CompareOptions{Gates: all}).Gates[:len(all)],
+	} {
+		for i, g := range got {
+			open := strings.Contains(g.Reason, "compare capacity")
+			if want := i < 2; open != want || (g.Outcome == string(verdict.Held)) == want {
+				t.Errorf("%s: the gate is %+v, want only that on capacity to hold", name, g)
+			}
+		}
 	}
 }
 

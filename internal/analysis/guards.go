@@ -105,7 +105,7 @@ func (m metric) short() string {
 // unfitArm returns why an arm's values do not represent the arm.
 func unfitArm(m metric, d result.Document, arm result.Arm) reason {
 	for _, guard := range []func(metric, result.Document, result.Arm) reason{
-		failedTrials, generatorLimited, lostCalls, tooFewCalls, coarseClock, interfered,
+		searchedRate, failedTrials, generatorLimited, lostCalls, tooFewCalls, coarseClock, interfered,
 	} {
 		if why := guard(m, d, arm); why.text != "" {
 			why.cause.Arm = arm.Name
@@ -113,6 +113,14 @@ func unfitArm(m metric, d result.Document, arm result.Arm) reason {
 		}
 	}
 	return reason{}
+}
+
+// searchedRate rejects the latency and rate of a search, whose ratio to those of another rate means nothing.
+func searchedRate(m metric, _ result.Document, arm result.Arm) reason {
+	if m.kind != pacedLoad || arm.Capacity == nil {
+		return reason{}
+	}
+	return reason{text: fmt.Sprintf("a search measures %s at a rate of its own, so %s is not comparable: compare capacity", arm.Name, m.short())}
 }
 
 // failedTrials rejects arms with failed trials: a round without a measurement is not a pair.
