@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -54,17 +55,20 @@ func found(d result.Document) string {
 		}
 		sentences = append(sentences, comparativeOf(metric).where+strings.Join(answers(d, all, metric), "; ")+".")
 	}
+	have, text, few := fewPairs(d)
 	switch {
 	case len(sentences) > 0:
 		return strings.Join(sentences, " ")
 	case len(metrics) > 0 && d.Partial:
 		return "No verdict yet: rounds are missing."
-	case len(metrics) > 0 && fewPairs(d):
+	case len(metrics) > 0 && few:
+		needed := roundsNeeded(d)
+		rounds := int(math.Ceil(float64(d.Rounds*needed) / float64(max(have, 1)))) // more than needed if a group is of several rounds
 		if d.Ended == result.EndedTime {
 			return fmt.Sprintf("No verdict: only %s fit in the time limit, and at least %d are needed to tell a difference from chance: use --for %s.",
-				plural(d.Rounds, "round"), roundsNeeded(d), timeFor(d, roundsNeeded(d)))
+				text, needed, timeFor(d, rounds))
 		}
-		return fmt.Sprintf("No verdict: %s, and at least %d are needed to tell a difference from chance%s.", plural(d.Rounds, "round"), roundsNeeded(d), inMoreRounds(d))
+		return fmt.Sprintf("No verdict: %s, and at least %d are needed to tell a difference from chance%s.", text, needed, inMoreRounds(d, rounds))
 	case len(metrics) > 0 && noneFit(d):
 		return "No verdict: " + cmp.Or(bottleneck(d), "the full report says why") + "."
 	case len(metrics) > 0:
@@ -87,13 +91,30 @@ func oneArm(a result.Arm) string {
 		number(a.Rate), latency("p50"), latency("p99"), count(a.Failed()+a.Dropped), count(a.Calls+a.Dropped))
 }
 
-// fewPairs reports whether no verdict had enough pairs to tell a difference from chance. Arms that took
-// turns have more pairs than rounds.
-func fewPairs(d result.Document) bool {
+// fewPairs returns the number of rounds, or of the groups of cycles of arms that took turns, as a number and in words,
+// and whether it is too small for any headline verdict to tell a difference from chance.
+func fewPairs(d result.Document) (have int, text string, few bool) {
 	if inTurns[d.Design] == "" {
-		return d.Rounds < roundsNeeded(d)
+		return d.Rounds, plural(d.Rounds, "round"), d.Rounds < roundsNeeded(d)
 	}
-	return !slices.ContainsFunc(d.Verdicts, func(v result.Verdict) bool { return v.Rounds >= fewestRounds })
+	unit := "round"
+	for _, v := range d.Verdicts {
+		notTested := v.Cause != nil && v.Cause.Kind == result.CauseNotTested
+		if !v.Kind.AnswersQuestion() || v.Secondary || notTested {
+			continue
+		}
+		if v.Rounds >= fewestRounds {
+			return 0, "", false
+		}
+		have, few = max(have, v.Rounds), true
+		if v.Cycles > 0 {
+			unit = "group"
+		}
+	}
+	if text = plural(have, unit); unit == "group" {
+		text += " of cycles"
+	}
+	return have, text, few
 }
 
 // timeFor returns a time limit for --for in which a number of rounds fit with a fifth to spare.

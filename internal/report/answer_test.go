@@ -17,6 +17,14 @@ func TestTheAnswerSummarizesTheVerdicts(t *testing.T) {
 	w := sampleArms()
 	five, cell, more := small(5, w[0], w[1]), result.Cell{"load.burst": 1}, result.Cell{"load.burst": 2}
 	most := result.Cell{"load.burst": 3}
+	inTurns := small(6, w[0], w[1])
+	inTurns.Design = "interleaved"
+	tail := verdict("latency_p99", "a", cell, 1, .5, 2, "undecided", "baseline")
+	median := verdict("latency_p50", "a", cell, 1, .5, 2, "undecided", "baseline")
+	cpu := secondaryVerdict("client_cpu", "a", cell, 1, "equivalent")
+	tail.Rounds, tail.Cycles, tail.Cause = 2, 6, &result.Cause{Kind: result.CauseRounds, Have: 2, Needed: 4, Groups: true}
+	median.Rounds, median.Cycles, median.Cause = 12, 1, &result.Cause{Kind: result.CauseNotTested, Metric: "latency_p99"}
+	cpu.Rounds, cpu.Cycles = 12, 1
 	capacity := verdict("capacity", "pool", nil, 1.4, 1.2, 1.6, "better", "baseline")
 	for want, d := range map[string]result.Document{
 		"At the median, new-channel is slower than shared (1.39 times as long); endpointslice is as fast as shared (−1.0 % to +2.0 %: no difference that matters); undecided for kuberesolver (−8.0 % to +11 %). " +
@@ -34,12 +42,13 @@ func TestTheAnswerSummarizesTheVerdicts(t *testing.T) {
 		"At the median, b is faster than shared (at most 0.33 times as long); a is slower than shared (at least 3.00 times as long).": some(five,
 			withBound(verdict("latency_p50", "b", cell, .33, .3, .4, "better", "baseline"), result.UpperBound),
 			withBound(verdict("latency_p50", "a", cell, 3, 2.9, 3.1, "worse", "baseline"), result.LowerBound)),
-		"pool has a higher capacity than shared (1.40 times as many calls a second).":         some(five, capacity),
-		"No difference found between shared and any other arm: p50 between −50 % and +100 %.": some(five, verdict("latency_p50", "a", cell, 1, .5, 2, "undecided", "baseline")),
-		"No verdict: 2 rounds, and at least 4 are needed to tell a difference from chance.":   some(small(2, w[0], w[1]), verdict("latency_p50", "a", cell, 1, .5, 2, "undecided", "baseline")),
-		"No verdict: no two arms were compared.":                                              five,
-		"958 calls/s: p50 702.4 ms, p99 981.2 ms, 0 of 1,000 calls failed.":                   some(small(5, w[0])),
-		"Nothing was measured, so there is no answer.":                                        base("channels", "Which?"),
+		"pool has a higher capacity than shared (1.40 times as many calls a second).":                 some(five, capacity),
+		"No difference found between shared and any other arm: p50 between −50 % and +100 %.":         some(five, verdict("latency_p50", "a", cell, 1, .5, 2, "undecided", "baseline")),
+		"No verdict: 2 rounds, and at least 4 are needed to tell a difference from chance.":           some(small(2, w[0], w[1]), verdict("latency_p50", "a", cell, 1, .5, 2, "undecided", "baseline")),
+		"No verdict: 2 groups of cycles, and at least 4 are needed to tell a difference from chance.": some(inTurns, tail, median, cpu),
+		"No verdict: no two arms were compared.":                                                      five,
+		"958 calls/s: p50 702.4 ms, p99 981.2 ms, 0 of 1,000 calls failed.":                           some(small(5, w[0])),
+		"Nothing was measured, so there is no answer.":                                                base("channels", "Which?"),
 	} {
 		if got := Answer(d); got != want {
 			t.Errorf("%s\nwant %s", got, want)

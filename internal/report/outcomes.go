@@ -244,14 +244,13 @@ func roundsNeeded(d result.Document) int {
 	return most
 }
 
-// inMoreRounds returns how long a quick run with enough rounds takes; "": the run was not quick.
-func inMoreRounds(d result.Document) string {
+// inMoreRounds returns how long a quick run with so many rounds takes; "": the run was not quick.
+func inMoreRounds(d result.Document, rounds int) string {
 	if !d.Quick || d.Finished == nil || d.Rounds == 0 {
 		return ""
 	}
-	least := roundsNeeded(d)
-	took := d.Finished.Sub(d.Started) * time.Duration(least) / time.Duration(d.Rounds)
-	return fmt.Sprintf(": --quick --rounds %d takes about %s", least, roughly(took))
+	took := d.Finished.Sub(d.Started) * time.Duration(rounds) / time.Duration(d.Rounds)
+	return fmt.Sprintf(": --quick --rounds %d takes about %s", rounds, roughly(took))
 }
 
 // roughly returns a time in minutes or, if it is short, in tens of seconds.

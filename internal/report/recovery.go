@@ -260,7 +260,7 @@ func beyondChance(d result.Document) string {
 	case len(decided) > 0:
 		return " Statistically significant: " + strings.Join(decided, "; ") + "."
 	case open && d.Rounds < least:
-		return fmt.Sprintf(" %s cannot tell such differences from chance; %d can%s.", capital(plural(d.Rounds, "round")), least, inMoreRounds(d))
+		return fmt.Sprintf(" %s cannot tell such differences from chance; %d can%s.", capital(plural(d.Rounds, "round")), least, inMoreRounds(d, least))
 	case open:
 		return " These differences between arms may be chance."
 	}
