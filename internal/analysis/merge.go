@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -8,7 +9,7 @@ import (
 )
 
 // MergeRuns merges several runs into one document whose arms contain the trials of all runs. It makes loads of
-// one round each comparable, and runs that alternate. It fails if machine, arms or settings differ.
+// one round each comparable, and runs that alternate. It fails if machine, design, arms or settings differ.
 func MergeRuns(runs []result.Document) (result.Document, error) {
 	d := runs[0]
 	if len(runs) == 1 {
@@ -57,6 +58,9 @@ func lastCycle(d result.Document) (last int) {
 func difference(a, b result.Document, pairs []armPair, alone []result.Refusal) string {
 	if a.Experiment != b.Experiment {
 		return fmt.Sprintf("one is of %s, the other of %s", a.Experiment, b.Experiment)
+	}
+	if one, other := cmp.Or(a.Design, "isolated"), cmp.Or(b.Design, "isolated"); one != other { // an older document names none
+		return fmt.Sprintf("design is %s in one, %s in the other", one, other)
 	}
 	if len(alone) > 0 {
 		return "only one has " + place(result.Arm{Name: alone[0].Arm, Cell: alone[0].Cell})

@@ -38,19 +38,28 @@ func TestRunsOfTheSameArmsAreMerged(t *testing.T) {
 
 func TestRunsOfOtherArmsAreNotMerged(t *testing.T) {
 	for want, change := range map[string]func(*result.Document){
-		"one is of mine, the other of yours":               func(d *result.Document) { d.Experiment = "yours" },
-		"one is of shared, the other of pool":              func(d *result.Document) { d.Arms[0].Name = "pool" },
-		"CPUs is 8 in one, 4 in the other":                 func(d *result.Document) { d.Machine.CPUs = 4 },
-		"route is clusterip in one, headless in the other": func(d *result.Document) { d.Arms[0].Config["route"] = "headless" },
-		"only one has extra":                               func(d *result.Document) { d.Arms = append(d.Arms, result.Arm{Name: "extra"}) },
-		"load.burst is 2000 in one, not set in the other":  func(d *result.Document) { delete(d.Arms[0].Config, "load") },
-		"quick is false in one, true in the other":         func(d *result.Document) { d.Quick = true },
+		"one is of mine, the other of yours":                  func(d *result.Document) { d.Experiment = "yours" },
+		"one is of shared, the other of pool":                 func(d *result.Document) { d.Arms[0].Name = "pool" },
+		"CPUs is 8 in one, 4 in the other":                    func(d *result.Document) { d.Machine.CPUs = 4 },
+		"route is clusterip in one, headless in the other":    func(d *result.Document) { d.Arms[0].Config["route"] = "headless" },
+		"only one has extra":                                  func(d *result.Document) { d.Arms = append(d.Arms, result.Arm{Name: "extra"}) },
+		"load.burst is 2000 in one, not set in the other":     func(d *result.Document) { delete(d.Arms[0].Config, "load") },
+		"design is isolated in one, interleaved in the other": func(d *result.Document) { d.Design = "interleaved" },
+		"quick is false in one, true in the other":            func(d *result.Document) { d.Quick = true },
 	} {
 		other := runOf(t, 10)
 		change(&other)
 		if _, err := MergeRuns([]result.Document{runOf(t, 10), other}); err == nil || !strings.HasSuffix(err.Error(), "one and one cannot be merged: "+want) {
 			t.Errorf("the error is %v, want %s", err, want)
 		}
+	}
+}
+
+// Groups of cycles would leave out a trial without blocks.
+func TestBlocksOfAnArmAreThoseOfAllItsTrials(t *testing.T) {
+	inTurns, alone := inBlocks(t, 1, 1, 300, 10, 10), trial(t, 2, 10, 300)
+	if blocks := blocksOf(result.Arm{Trials: []result.Trial{inTurns, alone}}); blocks != nil {
+		t.Errorf("an arm with a trial of one piece has the blocks %v, want none, since they lack that trial", blocks)
 	}
 }
 

@@ -89,11 +89,11 @@ func grouped(groups [][]int, blocks map[int]result.Block) (trials []result.Trial
 	return trials
 }
 
-// blocksOf returns the blocks of an arm by cycle; nil: a trial failed, or its load was one piece.
+// blocksOf returns the blocks of an arm by cycle; nil: a trial failed, or the load of one was one piece.
 func blocksOf(arm result.Arm) map[int]result.Block {
 	all := map[int]result.Block{}
 	for _, t := range arm.Trials {
-		if t.Failed != "" {
+		if t.Failed != "" || len(t.Blocks) == 0 {
 			return nil
 		}
 		for _, b := range t.Blocks {
