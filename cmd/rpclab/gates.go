@@ -95,12 +95,10 @@ func (g *runGates) checkArms(arms []experiment.Arm) error {
 	return nil
 }
 
-// settled reports whether each gate on the arms of a run passed or failed. Other gates do not prolong a run.
-func (g *runGates) settled(d result.Document) bool {
-	if g.against != againstBaseline {
-		return true
-	}
-	return !slices.ContainsFunc(analysis.GateArms(analysis.Assemble(d), g.gates), func(r result.GateResult) bool { return r.Reason != "" })
+// settled reports whether each gate on some arms in a cell (without arms: on all) passed or failed, or more rounds cannot
+// tell. Gates on an earlier run do not prolong a run.
+func (g *runGates) settled(d result.Document, cell result.Cell, arms []string) bool {
+	return g.against != againstBaseline || analysis.GatesSettledIn(d, g.gates, cell, arms)
 }
 
 // open reads the earlier run, before a new run is stored.

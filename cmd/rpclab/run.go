@@ -62,7 +62,8 @@ With --gate rpclab compares the run with the last one of the same experiment in
 the store, as 'rpclab compare' does, and the exit code is 1 if a gate fails. The
 first run has nothing to compare with and passes. With --against baseline it
 compares the arms of this run with their baseline. Gates fix the number of
-rounds. With --for, such a run continues until each gate has passed or failed.
+rounds. With --for, such a run continues until each gate has passed or failed,
+or more rounds cannot tell.
 
 A run on this machine first waits until no other run or load of yours uses it.
 With --no-wait it starts at once, and the results of both say so.`,

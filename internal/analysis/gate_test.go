@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"rpclab/internal/result"
 	"rpclab/internal/suggest"
 	"rpclab/internal/verdict"
 )
@@ -89,5 +90,36 @@ func TestGatesOnTheArmsOfARun(t *testing.T) {
 	}
 	if few := GateArms(d, gates(t, "p50 ratio < 1.5")); few[0].Outcome != string(verdict.Open) || few[0].Reason == "" {
 		t.Errorf("with three cycles the gate is %+v, want that rpclab cannot tell", few[0])
+	}
+}
+
+// The second cell is measured after the first, and more rounds change nothing where the load generator is the bottleneck.
+func TestGatesAreSettledCellByCell(t *testing.T) {
+	d := repeatedRun(t)
+	for _, arm := range d.Arms {
+		d.Arms = append(d.Arms, result.Arm{Name: arm.Name, Control: arm.Control, Cell: result.Cell{"load.burst": 2}})
+	}
+	few, limited, memory := repeatedRun(t), repeatedRun(t), gates(t, "client_memory ratio < 9")
+	few.Arms = few.Arms[:2]
+	limited.Arms[0].Trials[0].Limited = "20 ms late"
+	arms := []string{"slow", "base", "again"}
+	for name, c := range map[string]struct {
+		d     result.Document
+		gates []Gate
+		cell  result.Cell
+		arms  []string
+		want  bool
+	}{
+		"measured cell":       {d, gates(t, "p50 ratio < 1.5"), nil, arms, true},
+		"cell without trials": {d, gates(t, "p50 ratio < 1.5"), result.Cell{"load.burst": 2}, arms, false},
+		"all cells":           {d, gates(t, "p50 ratio < 1.5"), nil, nil, false},
+		"wide interval":       {few, gates(t, "p50 ratio < 1.25"), nil, arms, false},
+		"too few calls":       {repeatedRun(t), gates(t, "p999 ratio < 9"), nil, arms, false},
+		"limited generator":   {limited, gates(t, "p50 ratio < 1.5"), nil, arms, true},
+		"memory in turns":     {repeatedRun(t), memory, nil, arms, true},
+	} {
+		if got := GatesSettledIn(c.d, c.gates, c.cell, c.arms); got != c.want {
+			t.Errorf("%s: settled is %v, want %v: %+v", name, got, c.want, GateArms(Assemble(c.d), c.gates))
+		}
 	}
 }

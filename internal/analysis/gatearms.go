@@ -11,6 +11,28 @@ import (
 // GateArms tests gates on the ratio of each arm of a run to its baseline, or to the arm in its field against. All
 // outcomes together are right with a confidence of 95 %.
 func GateArms(d result.Document, gates []Gate) (all []result.GateResult) {
+	for _, g := range gateArms(d, gates) {
+		all = append(all, g.GateResult)
+	}
+	return all
+}
+
+// GatesSettledIn reports whether each gate on the ratios of some arms in one cell passed or failed, or more rounds
+// cannot tell. Without arms, it reports this for all arms in all cells.
+func GatesSettledIn(d result.Document, gates []Gate, cell result.Cell, arms []string) bool {
+	return !slices.ContainsFunc(gateArms(Assemble(d), gates), func(g armGate) bool {
+		in := len(arms) == 0 || g.Cell.Key() == cell.Key() && slices.Contains(arms, g.Arm)
+		return in && !g.settled
+	})
+}
+
+// armGate is the outcome of a gate for one arm; settled: more rounds cannot decide it, or it is decided.
+type armGate struct {
+	result.GateResult
+	settled bool
+}
+
+func gateArms(d result.Document, gates []Gate) (all []armGate) {
 	inCell, checks := armsByCell(d), 0
 	pairs := comparisons(d)
 	for _, p := range pairs {
@@ -36,7 +58,7 @@ func GateArms(d result.Document, gates []Gate) (all []result.GateResult) {
 		for _, v := range tested {
 			r := g.onVerdict(v)
 			if why := doubted[v.Cell.Key()]; why != "" {
-				r.Outcome, r.Reason = string(verdict.Open), why
+				r.Outcome, r.Reason, r.settled = string(verdict.Open), why, r.settled && v.Unfit
 			}
 			all = append(all, r)
 		}
@@ -46,9 +68,13 @@ func GateArms(d result.Document, gates []Gate) (all []result.GateResult) {
 
 // onVerdict tests the gate on the ratio of two arms. A round that differs from the others, or drift, makes a verdict
 // doubtful and not the outcome of a gate, as in a comparison of two runs.
-func (g Gate) onVerdict(v result.Verdict) result.GateResult {
-	r := result.GateResult{Gate: g.text, Arm: v.A, Cell: v.Cell, Ratio: v.Ratio, CI: v.CI, Level: v.Level, Outcome: string(verdict.Open), Reason: v.Reason}
+func (g Gate) onVerdict(v result.Verdict) (r armGate) {
+	r.GateResult = result.GateResult{
+		Gate: g.text, Arm: v.A, Cell: v.Cell, Ratio: v.Ratio, CI: v.CI, Level: v.Level, Outcome: string(verdict.Open), Reason: v.Reason,
+	}
 	if v.Cause != nil && !slices.Contains([]result.CauseKind{result.CauseInterval, result.CauseDrift, result.CauseOutlier}, v.Cause.Kind) {
+		moreCalls := v.Cause.Kind == result.CauseCalls && v.Cycles > 0 // more cycles make a larger group
+		r.settled = v.Unfit && !moreCalls
 		return r
 	}
 	outcome := g.bound.OfInterval(v.CI)
@@ -58,8 +84,9 @@ func (g Gate) onVerdict(v result.Verdict) result.GateResult {
 		r.Reason = fmt.Sprintf("the interval of the ratio to %s spans %g: run more rounds", v.B, g.bound.Limit)
 	case under && v.Bound == result.LowerBound, !under && v.Bound == result.UpperBound:
 		r.Reason = "calls were lost, so that the ratio is only a " + string(v.Bound) + " bound"
+		r.settled = true
 	default:
-		r.Outcome, r.Reason = string(outcome), ""
+		r.Outcome, r.Reason, r.settled = string(outcome), "", true
 	}
 	return r
 }

@@ -140,7 +140,7 @@ func (r *run) measureTrials(ctx context.Context) (failed error) {
 		if (i+1)%trialsInRound > 0 {
 			continue
 		}
-		if why := end.after(t.Round, func() bool { return analysis.Decided(r.doc) && r.settled() }, time.Now()); why != "" {
+		if why := end.after(t.Round, func() bool { return analysis.Decided(r.doc) && r.settled(nil, nil) }, time.Now()); why != "" {
 			r.endSeries(why, t.Round, trialsInRound)
 			break
 		}
@@ -222,7 +222,8 @@ func (r *run) measureCell(ctx context.Context, runner *trialRunner, rounds [][]t
 			return in.cycle, fmt.Errorf("round %d: %w", round[0].Round, err)
 		}
 		if why := end.after(round[0].Round, func() bool {
-			return analysis.DecidedIn(r.doc, round[0].Cell, arms) && r.settled()
+			cell := result.Cell(round[0].Cell)
+			return analysis.DecidedIn(r.doc, cell, arms) && r.settled(cell, arms)
 		}, time.Now()); why != "" {
 			r.endSeries(why, round[0].Round, len(round))
 			break
@@ -231,8 +232,10 @@ func (r *run) measureCell(ctx context.Context, runner *trialRunner, rounds [][]t
 	return in.cycle, nil
 }
 
-// settled reports whether the run may end if its headline verdicts are decided.
-func (r *run) settled() bool { return r.Settled == nil || r.Settled(r.doc) }
+// settled reports whether the run may leave a cell, or end, if the headline verdicts on arms in it are decided.
+func (r *run) settled(cell result.Cell, arms []string) bool {
+	return r.Settled == nil || r.Settled(r.doc, cell, arms)
+}
 
 // endSeries records in the document that a series ended after a number of rounds. If the time limit ended any
 // series, it ended the run; otherwise the number of rounds did.

@@ -39,8 +39,9 @@ type Options struct {
 	Nodes      []result.Node // of the cluster; none: rpclab may not list them
 	MaxFiles   uint64        // limit of open files of a process
 	FreeMemory uint64        // of this machine, in bytes; 0: not known
-	// Settled reports whether a run until decided may end, if its headline verdicts are decided; nil: it may.
-	Settled func(result.Document) bool
+	// Settled reports whether a run until decided may end, or leave a cell whose arms take turns, if the headline
+	// verdicts on these arms in this cell are decided; nil: it may. Without arms, those of all cells are meant.
+	Settled func(d result.Document, cell result.Cell, arms []string) bool
 	// OtherRuns returns the other runs of rpclab that use this machine now; nil: not known.
 	OtherRuns func() []running.Run
 	// Processors reads the processors' counters; nil: [measure.ReadProcessorTimes].
