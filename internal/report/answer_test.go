@@ -173,6 +173,19 @@ func TestARatioOfLostCallsIsABound(t *testing.T) {
 	if got := ratioOfRuns(result.Ratio{Ratio: 3, Bound: result.LowerBound}); got != "≥ 3.00" {
 		t.Errorf("the ratio of two runs is %s, want ≥ 3.00", got)
 	}
+	less := withBound(v, result.UpperBound)
+	less.Ratio = 0.5
+	exact := verdict("latency_p90", "a", nil, 1.2, 1, 2, "worse", "baseline")
+	for want, cells := range map[string][]result.Verdict{
+		"≥ 3.00 +": {v}, "≤ 0.50 +": {less}, "≤ 0.50–≥ 3.00 +": {v, less}, "1.20–≥ 3.00 +": {exact, v},
+	} {
+		for i := range cells {
+			cells[i].Decision = "better"
+		}
+		if got, _ := ratioOverCells(cells); got != want {
+			t.Errorf("the ratio over the cells is %s, want %s", got, want)
+		}
+	}
 }
 
 func TestACardHasTheVerdictsOfOnePairInOneCell(t *testing.T) {

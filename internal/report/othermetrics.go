@@ -79,7 +79,7 @@ func ratioOverCells(all []result.Verdict) (text, decision string) {
 		return "", ""
 	}
 	var low, high float64
-	said := map[string]bool{}
+	said, bounds := map[string]bool{}, map[result.RatioBound]bool{}
 	for _, v := range all {
 		said[v.Decision] = true
 		if v.Ratio == 0 { // no ratio
@@ -89,8 +89,17 @@ func ratioOverCells(all []result.Verdict) (text, decision string) {
 			low = v.Ratio
 		}
 		low, high = min(low, v.Ratio), max(high, v.Ratio)
+		bounds[v.Bound] = true
 	}
-	text = fromTo(low, high, ratio)
+	text = fromTo(low, high, func(v float64) string { // where a cell has only a bound, its ratio may be beyond that end
+		switch {
+		case v == high && bounds[result.LowerBound]:
+			return ratioInTable(v, result.LowerBound)
+		case v == low && bounds[result.UpperBound]:
+			return ratioInTable(v, result.UpperBound)
+		}
+		return ratio(v)
+	})
 	switch {
 	case high == 0:
 		return none, ""

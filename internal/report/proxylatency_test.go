@@ -31,6 +31,8 @@ func TestTheLatencyThatAProxyAddsIsInMilliseconds(t *testing.T) {
 		want string
 	}{
 		{result.Verdict{Ratio: 1.5, CI: [2]float64{1.4, 1.6}, Decision: "worse"}, "- envoy-sidecar adds 1.00 ms at the median (0.80 to 1.20)"},
+		{result.Verdict{Ratio: 1000, CI: [2]float64{990, 1010}, Decision: "worse", Bound: result.LowerBound},
+			"- envoy-sidecar adds at least 1,998 ms at the median ("},
 		{result.Verdict{Ratio: 1.1, CI: [2]float64{0.9, 1.3}, Decision: "undecided"}, "- envoy-sidecar adds 0.20 ms at the median (-0.20 to 0.60), which may be chance"},
 		{result.Verdict{Ratio: 1.5, Decision: "undecided", Reason: "1 round; at least 4 are needed"}, "- envoy-sidecar adds 1.00 ms at the median, without an interval: 1 round; at least 4 are needed"},
 		{result.Verdict{Ratio: 1.5, CI: [2]float64{1.4, 1.6}, Decision: "undecided", Unfit: true, Reason: "none was limited"},
