@@ -1,6 +1,7 @@
 package report
 
 import (
+	"math"
 	"testing"
 
 	"rpclab/internal/result"
@@ -29,6 +30,8 @@ func TestTheControlSentenceNamesItsResult(t *testing.T) {
 			"The A/A control b repeats a. No difference found; a difference of up to 8.1 % cannot be excluded.", false},
 		"wide": {[]result.Verdict{open, verdict("undecided", "", 0.5, 1.3)},
 			"The A/A control b repeats a. No difference found; a difference of up to 50 % cannot be excluded.", false},
+		"without a limit": {[]result.Verdict{verdict("undecided", "", 0.9, math.Exp(700))},
+			"The A/A control b repeats a. No difference found; a difference of over 100-fold cannot be excluded.", false},
 		"unfit": {[]result.Verdict{limited, limited},
 			"The A/A control b repeats a. It shows nothing: the load generator was the bottleneck in b: late.", false},
 		"unfit, in an older document": {[]result.Verdict{older},

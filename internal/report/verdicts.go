@@ -248,7 +248,11 @@ func controlText(a, b string, all []result.Verdict) (text string, bad bool) {
 	case equivalent == judged:
 		text = "It is as fast, so rpclab found no difference where there is none."
 	default:
-		text = fmt.Sprintf("No difference found; a difference of up to %s cannot be excluded.", atMost(unseen))
+		most := "up to " + atMost(unseen)
+		if 1+unseen > maxDetectable {
+			most = detectable(1 + unseen)
+		}
+		text = fmt.Sprintf("No difference found; a difference of %s cannot be excluded.", most)
 	}
 	if len(silent) > 0 {
 		text += " " + nothing + "."
