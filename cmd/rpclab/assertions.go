@@ -42,16 +42,16 @@ func checkArms(assertions []condition.Condition, arms []result.Arm) (all []repor
 // noMeasurement says how many rounds gave no measurement; nil: none. It leaves out rounds that did not run because
 // their program is missing.
 func noMeasurement(trials []result.Trial) []string {
-	failed := 0
+	var failed []result.Trial
 	for _, t := range trials {
 		if t.Failed != "" && !strings.HasPrefix(t.Failed, lab.ErrNotRun.Error()+": ") {
-			failed++
+			failed = append(failed, t)
 		}
 	}
-	if failed == 0 {
+	if len(failed) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%d of %d rounds gave no measurement", failed, len(trials))}
+	return []string{fmt.Sprintf("%d of %d rounds gave no measurement", result.RoundsOf(failed), result.RoundsOf(trials))}
 }
 
 // reportFailures prints the assertions that failed, with the arm where there are several, and

@@ -84,3 +84,14 @@ func TestAControlThatCannotBeUsedRepeatsNothing(t *testing.T) {
 		}
 	}
 }
+
+// The baseline is up in both groups of arms, so it has two trials in a round.
+func TestRoundsOfGroupsAreCountedOnce(t *testing.T) {
+	arm := result.Arm{Name: "base", Trials: []result.Trial{
+		{Round: 1, Group: 1, Failed: "no port is free"}, {Round: 2, Group: 1}, {Round: 1, Group: 2, Failed: "no port is free"}, {Round: 2, Group: 2},
+	}}
+	why := failedTrials(metrics[0], result.Document{}, arm)
+	if why.text != "1 of 2 rounds of base gave no measurement" || why.cause.Have != 1 || why.cause.Needed != 2 {
+		t.Errorf("the reason is %+v, want that 1 of 2 rounds gave no measurement", why)
+	}
+}

@@ -125,17 +125,18 @@ func searchedRate(m metric, _ result.Document, arm result.Arm) reason {
 
 // failedTrials rejects arms with failed trials: a round without a measurement is not a pair.
 func failedTrials(_ metric, _ result.Document, arm result.Arm) reason {
-	failed := 0
+	var without []result.Trial
 	for _, t := range arm.Trials {
 		if t.Failed != "" && !wasInterrupted(t) {
-			failed++
+			without = append(without, t)
 		}
 	}
-	if failed == 0 {
+	if len(without) == 0 {
 		return reason{}
 	}
-	return reason{fmt.Sprintf("%d of %d rounds of %s gave no measurement", failed, len(arm.Trials), arm.Name),
-		result.Cause{Kind: result.CauseFailedTrials, Have: float64(len(arm.Trials) - failed), Needed: float64(len(arm.Trials))}}
+	failed, rounds := result.RoundsOf(without), result.RoundsOf(arm.Trials)
+	return reason{fmt.Sprintf("%d of %d rounds of %s gave no measurement", failed, rounds, arm.Name),
+		result.Cause{Kind: result.CauseFailedTrials, Have: float64(rounds - failed), Needed: float64(rounds)}}
 }
 
 func generatorLimited(m metric, _ result.Document, arm result.Arm) reason {

@@ -31,7 +31,8 @@ func unmeasured(d result.Document) (text string) {
 		}
 		const longest = 100                                              // that an answer quotes
 		why, _, _ := strings.Cut(a.Trials[0].Failed, "; its last lines") // a log follows
-		in := map[bool]string{true: " in any of " + plural(len(a.Trials), "round")}[len(a.Trials) > 1]
+		rounds := result.RoundsOf(a.Trials)
+		in := map[bool]string{true: " in any of " + plural(rounds, "round")}[rounds > 1]
 		text += fmt.Sprintf(" %s gave no measurement%s: %s.", clean(a.Name)+at(a.Cell), in, cut(clean(why), longest))
 	}
 	return text

@@ -230,7 +230,11 @@ func TestAnAnswerNamesArmsWithoutAMeasurement(t *testing.T) {
 	measured := result.Trial{Round: 1}
 	measured.Calls = 10
 	died := result.Trial{Round: 1, Failed: "the caller died 2 s into the load: exit status 2"}
-	d := result.Document{Arms: []result.Arm{{Name: "shared", Trials: []result.Trial{measured, died}}, {Name: "memory", Trials: []result.Trial{died, died}}}}
+	again := died
+	again.Round = 2
+	d := result.Document{Arms: []result.Arm{ // memory is up in two groups of arms
+		{Name: "shared", Trials: []result.Trial{measured, again}}, {Name: "memory", Trials: []result.Trial{died, again, died, again}},
+	}}
 	d.Arms[0].Calls = 10
 	const want = "memory gave no measurement in any of 2 rounds: the caller died 2 s into the load: exit status 2."
 	if got := Answer(d); !strings.HasSuffix(got, " "+want) || strings.Contains(got, "shared gave") {

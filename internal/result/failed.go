@@ -29,7 +29,20 @@ func (a Arm) FailedTrials() (all []FailedTrials) {
 		}
 		all[i].Rounds = append(all[i].Rounds, t.Round)
 	}
+	for i := range all { // an arm that is up in several groups of arms has a trial in each
+		slices.Sort(all[i].Rounds)
+		all[i].Rounds = slices.Compact(all[i].Rounds)
+	}
 	return all
+}
+
+// RoundsOf returns the number of rounds of trials, which may be of several groups of arms.
+func RoundsOf(trials []Trial) int {
+	rounds := map[int]bool{}
+	for _, t := range trials {
+		rounds[t.Round] = true
+	}
+	return len(rounds)
 }
 
 // withoutFigures leaves out the digits and points of a reason, and a log.

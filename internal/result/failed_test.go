@@ -17,6 +17,13 @@ func TestFailedTrialsWithOneReasonAreTogether(t *testing.T) {
 	if got := a.FailedTrials(); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
+	var inGroups Arm // up in each of two groups of arms
+	for _, round := range []int{1, 2, 1, 2} {
+		inGroups.Trials = append(inGroups.Trials, Trial{Round: round, Failed: "no port is free"})
+	}
+	if got := inGroups.FailedTrials(); len(got) != 1 || got[0].Where() != "rounds 1 and 2" || RoundsOf(inGroups.Trials) != 2 {
+		t.Errorf("%+v of two rounds of two groups, want rounds 1 and 2", got)
+	}
 	if got := (Arm{Trials: []Trial{{Round: 1}}}).FailedTrials(); got != nil {
 		t.Errorf("%+v of an arm that was measured", got)
 	}
