@@ -15,6 +15,7 @@ func TestADefaultNeedsNoOtherFlag(t *testing.T) {
 	}{
 		"run: {undecided: pass, against: baseline, allow: [busy]}": {[]string{"run", "channels", "--plan", "--no-store"}, exitDone},
 		"run: {listen: '127.0.0.1:9000'}":                          {[]string{"run", "channels", "--plan", "--no-store"}, exitDone},
+		"run: {html: x.html, md: x.md, metrics: '127.0.0.1:1'}":    {[]string{"run", "channels", "--plan", "--no-store"}, exitDone},
 		"run: {context: other, image: 'x:1'}":                      {[]string{"run", "channels", "--plan", "--no-store"}, exitDone},
 		"load: {listen: '127.0.0.1:9000', search-precision: 5%}":   {[]string{"load", "--call", "a.B/C", "127.0.0.1:1"}, exitLab}, // nothing listens there
 		"load: {search: p98 < 5ms}":                                {[]string{"load", "--call", "a.B/C", "127.0.0.1:1"}, exitUsage},

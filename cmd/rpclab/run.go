@@ -157,6 +157,7 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 		return usageError{errors.New("--pilot measures the noise of this machine: leave out --on")}
 	}
 	if f.planOnly {
+		f.outputs.md, f.outputs.html, f.outputs.csv, f.outputs.junit = "", "", "", "" // defaults are for runs
 		_, err := parseAssertions(f.asserts)
 		if err := errors.Join(err, f.outputs.check(), f.live.check()); err != nil {
 			return usageError{err}
