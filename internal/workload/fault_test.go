@@ -2,6 +2,8 @@ package workload_test
 
 import (
 	"context"
+	"encoding/binary"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -9,7 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
@@ -225,5 +229,67 @@ func TestAServerInAPodCutsItsConnections(t *testing.T) {
 	server.SetFault(workload.Fault{})
 	if code := call(long); code != codes.OK {
 		t.Errorf("a call after a reset ends with %v", code)
+	}
+}
+
+// Neither the answer of the call in flight nor a GOAWAY can be written.
+func TestAServerInAPodStopsWhilePacketsAreDropped(t *testing.T) {
+	calls := map[string]func(address string) error{
+		workload.GRPC: func(address string) error {
+			channel, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+			if err != nil {
+				return err
+			}
+			defer channel.Close()
+			_, _, err = greet(context.Background(), channel)
+			return err
+		},
+		workload.REST: func(address string) error {
+			answer, err := http.Post("http://"+address+"/greet", "application/json", strings.NewReader(`{"name": "you"}`))
+			if err == nil {
+				_ = answer.Body.Close()
+			}
+			return err
+		},
+		workload.TCP: func(address string) error {
+			conn, err := net.Dial("tcp", address)
+			if err != nil {
+				return err
+			}
+			defer conn.Close()
+			frame := workload.NewFrame(1, codes.OK, "")
+			_, err = conn.Write(frame[:])
+			return errors.Join(err, binary.Read(conn, binary.LittleEndian, &frame))
+		},
+	}
+	for _, model := range workload.Models {
+		t.Run(model, func(t *testing.T) {
+			t.Parallel()
+			ready, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			server := &workload.Server{ID: "b", Model: model, Ready: ready}
+			channel, stop, ended := serve(t, server)
+			server.SetFault(workload.Fault{Slow: 300 * time.Millisecond})
+			failed := make(chan error, 1)
+			go func() { failed <- calls[model](strings.TrimPrefix(channel.Target(), "passthrough:///")) }()
+			testkit.Await(t, "a call is in flight", func() bool {
+				var count strings.Builder
+				server.WriteCount(&count)
+				return count.String() == "1\n"
+			})
+			server.SetFault(workload.Fault{Drop: true})
+			stop()
+			select {
+			case <-ended:
+			case <-time.After(10 * time.Second):
+				t.Error("the server has not ended after 10 s")
+				server.SetFault(workload.Fault{})
+			}
+			if err := <-failed; err == nil && !t.Failed() {
+				t.Error("the call is answered, want it lost")
+			}
+		})
 	}
 }

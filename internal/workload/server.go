@@ -86,6 +86,9 @@ func (s *Server) serveUntil(ctx context.Context, listener net.Listener, serve fu
 	case <-ctx.Done():
 	}
 	s.drain()
+	if cut := s.listener.Load(); cut != nil {
+		defer cut.EndStuck()()
+	}
 	err := stop()
 	return errors.Join(err, <-failed)
 }

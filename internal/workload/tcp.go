@@ -41,10 +41,18 @@ func (f *Frame) ID() string       { return string(bytes.TrimRight(f[5:], "\x00")
 func (s *Server) serveTCP(ctx context.Context, listener net.Listener) error {
 	var conns sync.Map // open connections
 	var serving sync.WaitGroup
+	finish := func() {
+		conns.Range(func(conn, _ any) bool {
+			_ = conn.(net.Conn).SetReadDeadline(time.Now()) // stops reading; the call in flight is answered
+			return true
+		})
+		serving.Wait()
+	}
 	accept := func(listener net.Listener) error {
 		for {
 			conn, err := listener.Accept()
 			if errors.Is(err, net.ErrClosed) {
+				finish()
 				return nil
 			}
 			if err != nil {
@@ -58,15 +66,7 @@ func (s *Server) serveTCP(ctx context.Context, listener net.Listener) error {
 			})
 		}
 	}
-	if err := s.serveUntil(ctx, listener, accept, listener.Close); err != nil {
-		return err
-	}
-	conns.Range(func(conn, _ any) bool {
-		_ = conn.(net.Conn).SetReadDeadline(time.Now()) // stops reading; the call in flight is answered
-		return true
-	})
-	serving.Wait()
-	return nil
+	return s.serveUntil(ctx, listener, accept, listener.Close)
 }
 
 // frames answers the frames of one connection until it ends.

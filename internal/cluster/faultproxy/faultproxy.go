@@ -133,12 +133,13 @@ func (p *Proxy) track(client, backend tcpConn) (open *pair, forget func()) {
 	}
 }
 
-// Serve passes on connections until ctx ends. Then it accepts no more, and returns when the last has ended. It
-// also stops accepting when the backend no longer listens, so that clients see that.
+// Serve passes on connections until ctx ends. Then it accepts no more, and returns when the last has ended,
+// or while packets are dropped 5 s later. It also stops accepting when the backend no longer listens, so that clients see that.
 func (p *Proxy) Serve(ctx context.Context, listener *net.TCPListener) {
 	clients := netcut.New(listener)
 	p.listener.Store(clients)
 	drop(clients, *p.fault.Load())
+	defer context.AfterFunc(ctx, func() { clients.EndStuck() })()
 	process.ServeTCP(ctx, clients, clients.AcceptConn, func(client *netcut.Conn) { p.pass(client, listener) })
 }
 

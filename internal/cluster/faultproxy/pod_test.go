@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"rpclab/internal/cluster/faultproxy"
+	"rpclab/internal/process/netcut"
 	"rpclab/internal/testkit"
 	"rpclab/internal/workload"
 )
@@ -187,5 +188,35 @@ func TestAProxyDropsPackets(t *testing.T) {
 	proxy.SetFault(workload.Fault{})
 	if err := <-ended; err != nil {
 		t.Errorf("a call from before ends with %v when packets pass again", err)
+	}
+}
+
+func TestAProxyStopsWhilePacketsAreDropped(t *testing.T) {
+	t.Parallel()
+	backend, _ := serve(t, &workload.Server{ID: "b"})
+	listener, err := netcut.Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy, ended := faultproxy.New(backend), make(chan struct{})
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	go func() {
+		proxy.Serve(ctx, listener)
+		close(ended)
+	}()
+	channel := dial(t, listener.Addr().String())
+	if _, _, err := greet(t, channel, "you"); err != nil {
+		t.Fatal(err)
+	}
+	proxy.SetFault(workload.Fault{Drop: true})
+	stop()
+	channel.Close()
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		t.Error("the proxy has not ended after 10 s")
+		proxy.SetFault(workload.Fault{})
+		<-ended
 	}
 }

@@ -8,10 +8,16 @@ import (
 	"io"
 	"maps"
 	"net"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
+	"time"
 )
+
+// stuckTimeout is how long a server that stops waits for connections whose packets are dropped.
+const stuckTimeout = 5 * time.Second
 
 // Listener is a TCP listener whose connections can be cut.
 type Listener struct {
@@ -58,7 +64,7 @@ func (l *Listener) AcceptConn() (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn := &Conn{TCPConn: accepted, listener: l, closed: make(chan struct{})}
+	conn := &Conn{TCPConn: accepted, listener: l, closed: make(chan struct{}), moved: make(chan struct{})}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.open[conn] = struct{}{}
@@ -79,6 +85,16 @@ func (l *Listener) Reset() {
 	}
 }
 
+// EndStuck resets the open connections after 5 s if packets are dropped then, because neither end could end them. A
+// server that stops calls it. stop cancels it.
+func (l *Listener) EndStuck() (stop func() bool) {
+	return time.AfterFunc(stuckTimeout, func() {
+		if l.dropping() {
+			l.Reset()
+		}
+	}).Stop
+}
+
 // Drop drops all packets that arrive, also of clients that connect, and lets writes wait; or it ends that. What is
 // written already is still sent. It fails on systems other than Linux.
 func (l *Listener) Drop(drop bool) error {
@@ -94,9 +110,13 @@ func (l *Listener) Drop(drop bool) error {
 	} else {
 		close(*l.passes.Load())
 	}
-	err := set(l.TCPListener)
+	sockets := []syscall.Conn{l.TCPListener}
 	for conn := range l.open {
-		if failed := set(conn.TCPConn); !errors.Is(failed, net.ErrClosed) {
+		sockets = append(sockets, conn.TCPConn)
+	}
+	var err error
+	for _, socket := range sockets {
+		if failed := set(socket); !errors.Is(failed, net.ErrClosed) {
 			err = errors.Join(err, failed)
 		}
 	}
@@ -119,26 +139,70 @@ type Conn struct {
 	listener *Listener
 	once     sync.Once
 	closed   chan struct{}
+
+	mu       sync.Mutex
+	deadline time.Time     // of writes; zero: none
+	moved    chan struct{} // closed and replaced when deadline changes
 }
 
 // Write implements [net.Conn]. It waits while packets are dropped.
 func (c *Conn) Write(p []byte) (int, error) {
-	c.wait()
+	if err := c.wait(); err != nil {
+		return 0, err
+	}
 	return c.TCPConn.Write(p)
 }
 
 // ReadFrom implements [io.ReaderFrom] as Write.
 func (c *Conn) ReadFrom(r io.Reader) (int64, error) {
-	c.wait()
+	if err := c.wait(); err != nil {
+		return 0, err
+	}
 	return c.TCPConn.ReadFrom(r)
 }
 
-// wait returns when packets pass or the connection is closed.
-func (c *Conn) wait() {
-	select {
-	case <-*c.listener.passes.Load():
-	case <-c.closed:
+// SetDeadline implements [net.Conn].
+func (c *Conn) SetDeadline(t time.Time) error {
+	c.moveDeadline(t)
+	return c.TCPConn.SetDeadline(t)
+}
+
+// SetWriteDeadline implements [net.Conn].
+func (c *Conn) SetWriteDeadline(t time.Time) error {
+	c.moveDeadline(t)
+	return c.TCPConn.SetWriteDeadline(t)
+}
+
+func (c *Conn) moveDeadline(t time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.deadline = t
+	close(c.moved)
+	c.moved = make(chan struct{})
+}
+
+// wait returns when packets pass, the connection is closed, or the deadline of writes is over; the last two are
+// errors.
+func (c *Conn) wait() error {
+	for c.listener.dropping() {
+		c.mu.Lock()
+		deadline, moved := c.deadline, c.moved
+		c.mu.Unlock()
+		var expired <-chan time.Time
+		if !deadline.IsZero() {
+			expired = time.After(time.Until(deadline))
+		}
+		select {
+		case <-*c.listener.passes.Load():
+			return nil
+		case <-c.closed:
+			return net.ErrClosed // although the socket may still be open
+		case <-expired:
+			return os.ErrDeadlineExceeded
+		case <-moved:
+		}
 	}
+	return nil
 }
 
 // Close implements [net.Conn].

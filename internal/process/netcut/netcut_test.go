@@ -145,3 +145,43 @@ func TestAConnectionThatClosesWhilePacketsAreDroppedEndsItsWrites(t *testing.T) 
 		t.Errorf("%d connections are kept after their end", open)
 	}
 }
+
+func TestADeadlineEndsAWriteWhilePacketsAreDropped(t *testing.T) {
+	const soon = 100 * time.Millisecond
+	for name, test := range map[string]struct{ before, during func(*Conn) error }{
+		"of writes": {before: func(c *Conn) error { return c.SetWriteDeadline(time.Now().Add(soon)) }},
+		"of both":   {before: func(c *Conn) error { return c.SetDeadline(time.Now().Add(soon)) }},
+		"set while it waits": {
+			before: func(c *Conn) error { return c.SetWriteDeadline(time.Now().Add(time.Hour)) },
+			during: func(c *Conn) error { return c.SetWriteDeadline(time.Now()) },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			listener, accepted := echo(t)
+			dial(t, listener.Addr())
+			server := <-accepted
+			if err := errors.Join(listener.Drop(true), test.before(server)); err != nil {
+				t.Fatal(err)
+			}
+			written := make(chan error, 1)
+			go func() {
+				_, err := server.Write([]byte{1})
+				written <- err
+			}()
+			if test.during != nil {
+				time.Sleep(soon)
+				if err := test.during(server); err != nil {
+					t.Fatal(err)
+				}
+			}
+			select {
+			case err := <-written:
+				if !errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Errorf("the write ends with %v, want %v", err, os.ErrDeadlineExceeded)
+				}
+			case <-time.After(10 * time.Second):
+				t.Error("the write waits after its deadline")
+			}
+		})
+	}
+}
