@@ -71,9 +71,14 @@ func (d *deployment) Recover(context.Context) error {
 	return d.setFaults(func(fault *workload.Fault) { *fault = workload.Fault{} })
 }
 
-// setFaults changes the fault of every backend that is not stopping.
+// setFaults changes the fault of every backend, also of those that are stopping, because they still answer calls.
 func (d *deployment) setFaults(change func(*workload.Fault)) error {
-	return inParallel(d.active(), func(backend *replica) error { return backend.setFault(change) })
+	return inParallel(d.present(), func(backend *replica) error {
+		if err := backend.setFault(change); err != nil && !backend.hasEnded() {
+			return err
+		}
+		return nil
+	})
 }
 
 // FaultProxies implements [cluster.FaultProxies].

@@ -148,6 +148,24 @@ func (r *replica) attached() *agent.Process {
 	}
 }
 
+// hasEnded says whether the server has ended. It has if the connection to its agent broke while it was stopping.
+func (r *replica) hasEnded() bool {
+	if !r.running() {
+		return true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.process == nil {
+		return false
+	}
+	select {
+	case <-r.process.Done():
+		return r.stopping || r.pod.DeletionTimestamp != nil || !errors.Is(r.process.Err(), agent.ErrDisconnected)
+	default:
+		return false
+	}
+}
+
 // update notes the pod's present state, and describes unexpected exits that are new in it.
 func (r *replica) update(pod *corev1.Pod) (failures []string) {
 	r.mu.Lock()

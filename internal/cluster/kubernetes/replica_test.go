@@ -3,10 +3,15 @@ package kubernetes
 import (
 	"net"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
 
 	rpclabv1 "rpclab/api/rpclab/v1"
 	"rpclab/internal/agent"
@@ -37,12 +42,41 @@ func (s stoppedServer) Attach(stream grpc.BidiStreamingServer[rpclabv1.ToProcess
 // process attaches to the stopped server.
 func (s stoppedServer) process(t *testing.T) *agent.Process {
 	t.Helper()
+	process := attach(t, s)
+	<-process.Done()
+	return process
+}
+
+// liveServer is the agent of a server that runs and receives commands.
+type liveServer struct {
+	rpclabv1.UnimplementedAgentServer
+	commands chan string
+}
+
+func (s liveServer) Attach(stream grpc.BidiStreamingServer[rpclabv1.ToProcess, rpclabv1.FromProcess]) error {
+	if err := stream.Send(&rpclabv1.FromProcess{Message: &rpclabv1.FromProcess_Started{Started: &rpclabv1.Started{Pid: 1}}}); err != nil {
+		return err
+	}
+	for {
+		message, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		if stdin := message.GetStdin(); stdin != nil {
+			s.commands <- string(stdin)
+		}
+	}
+}
+
+// attach attaches to the server of an agent until the test ends.
+func attach(t *testing.T, of rpclabv1.AgentServer) *agent.Process {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	server := grpc.NewServer()
-	rpclabv1.RegisterAgentServer(server, s)
+	rpclabv1.RegisterAgentServer(server, of)
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
 	conn, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -54,7 +88,7 @@ func (s stoppedServer) process(t *testing.T) *agent.Process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	<-process.Done()
+	t.Cleanup(process.Detach)
 	return process
 }
 
@@ -88,4 +122,78 @@ func TestCallsOfAStoppedServerCountUntilItRestarts(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A pod that drains still answers calls. One that has ended cannot recover, which is no error.
+func TestRecoverReachesEveryBackendThatRuns(t *testing.T) {
+	deleted := metav1.Now()
+	for _, test := range []struct {
+		name                               string
+		crashed, disconnected, stops, runs bool
+		recovers, fails                    bool
+	}{
+		{name: "ready", runs: true, recovers: true},
+		{name: "drains", runs: true, stops: true, recovers: true},
+		{name: "crashed, and the cluster has not reported it", runs: true, crashed: true},
+		{name: "evicted", disconnected: true},
+		{name: "killed", runs: true, disconnected: true, stops: true},
+		{name: "its agent does not answer", runs: true, disconnected: true, fails: true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			server := liveServer{commands: make(chan string, 10)}
+			var process *agent.Process
+			if test.crashed {
+				process = stoppedServer{code: -1}.process(t)
+			} else {
+				process = attach(t, server)
+			}
+			container := corev1.ContainerStatus{Name: mainContainer}
+			if test.runs {
+				container.State.Running = &corev1.ContainerStateRunning{}
+			}
+			present := backendPod("greeter-1-a", 0)
+			present.Status.ContainerStatuses = []corev1.ContainerStatus{container}
+			if test.stops {
+				present.DeletionTimestamp = &deleted
+			}
+			backend := newReplica(nil, present, cluster.Spec{})
+			if err := backend.adopt(process); err != nil {
+				t.Fatal(err)
+			}
+			if test.disconnected {
+				process.Detach()
+			}
+			d := &deployment{run: &run{watcher: watcherOf(present)}, name: "greeter-1", replicas: map[types.UID]*replica{present.UID: backend}}
+			if err := d.Recover(t.Context()); (err != nil) != test.fails {
+				t.Errorf("recover returns %v", err)
+			}
+			if !test.recovers {
+				return
+			}
+			select {
+			case command := <-server.commands:
+				if command != `{"fault":{}}`+"\n" {
+					t.Errorf("the server receives %q, want the end of its fault", command)
+				}
+			case <-time.After(10 * time.Second):
+				t.Error("the server receives no command")
+			}
+		})
+	}
+}
+
+// backendPod returns a pod of the deployment greeter-1 that was created at a second.
+func backendPod(name string, created int64) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Name: name, UID: types.UID(name), Labels: map[string]string{labelService: "greeter-1"}, CreationTimestamp: metav1.Unix(created, 0),
+	}}
+}
+
+// watcherOf returns a watcher that knows some pods.
+func watcherOf(pods ...*corev1.Pod) *watcher {
+	known := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	for _, pod := range pods {
+		_ = known.Add(pod)
+	}
+	return &watcher{changed: make(chan struct{}), pods: corelisters.NewPodLister(known)}
 }
