@@ -269,13 +269,15 @@ func (d *deployment) present() []*replica {
 	return slices.Collect(maps.Values(d.replicas))
 }
 
-// active are the replicas that are not stopping, the oldest first.
+// active are the replicas that are not stopping and have not failed, the oldest first. Failed pods are replaced, and the
+// controller does not count them.
 func (d *deployment) active() (active []*replica) {
 	pods := d.run.watcher.podsOf(d.name)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, pod := range pods {
-		if backend := d.replicas[pod.UID]; backend != nil && pod.DeletionTimestamp == nil && !backend.isStopping() {
+		stops := pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodFailed
+		if backend := d.replicas[pod.UID]; backend != nil && !stops && !backend.isStopping() {
 			active = append(active, backend)
 		}
 	}

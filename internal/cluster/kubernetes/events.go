@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"syscall"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,15 +20,21 @@ import (
 // cheapest.
 const deletionCost = "controller.kubernetes.io/pod-deletion-cost"
 
-// Scale sets the number of pods. It removes the newest, as the local cluster does.
+// leaveTimeout is how long the controller may take to choose the pods to delete.
+const leaveTimeout = 3 * time.Second
+
+// Scale sets the number of pods. It removes the newest, as the local cluster does, but the controller deletes pods that
+// are not ready first. It returns those that leave.
 func (d *deployment) Scale(ctx context.Context, replicas int) ([]string, error) {
 	if replicas < 1 {
 		return nil, fmt.Errorf("scale %s to %d: at least 1 backend is needed", d.name, replicas)
 	}
 	active := d.active()
 	leaving := active[min(replicas, len(active)):]
+	if len(leaving) > 0 {
+		_ = inParallel(active, func(backend *replica) error { backend.sample(); return nil })
+	}
 	err := inParallel(leaving, func(backend *replica) error {
-		backend.sample()
 		return d.patch(ctx, backend, map[string]any{"metadata": map[string]any{"annotations": map[string]any{deletionCost: "-1"}}})
 	})
 	if err != nil {
@@ -36,7 +43,31 @@ func (d *deployment) Scale(ctx context.Context, replicas int) ([]string, error) 
 	if err := d.run.api.setReplicas(ctx, d.run.namespace, d.name, replicas); err != nil {
 		return nil, fmt.Errorf("scale %s to %d: %w", d.name, replicas, err)
 	}
-	return identities(leaving), nil
+	return identities(d.awaitLeaving(ctx, active, leaving)), nil
+}
+
+// awaitLeaving returns those of the active backends whose pods are being deleted, once they are as many as expected. If
+// that takes too long, it returns the expected ones.
+func (d *deployment) awaitLeaving(ctx context.Context, active, expected []*replica) []*replica {
+	limit := time.After(leaveTimeout)
+	for {
+		changed := d.run.watcher.change()
+		stay := map[string]bool{}
+		for _, pod := range d.run.watcher.podsOf(d.name) {
+			stay[pod.Name] = pod.DeletionTimestamp == nil
+		}
+		leaving := slices.DeleteFunc(slices.Clone(active), func(backend *replica) bool { return stay[backend.name] })
+		if len(leaving) >= len(expected) {
+			return leaving
+		}
+		select {
+		case <-changed:
+		case <-limit:
+			return expected
+		case <-ctx.Done():
+			return expected
+		}
+	}
 }
 
 // Stop deletes the n oldest ready pods gracefully.

@@ -10,8 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	corelisters "k8s.io/client-go/listers/core/v1"
-	"k8s.io/client-go/tools/cache"
 
 	rpclabv1 "rpclab/api/rpclab/v1"
 	"rpclab/internal/agent"
@@ -163,7 +161,8 @@ func TestRecoverReachesEveryBackendThatRuns(t *testing.T) {
 			if test.disconnected {
 				process.Detach()
 			}
-			d := &deployment{run: &run{watcher: watcherOf(present)}, name: "greeter-1", replicas: map[types.UID]*replica{present.UID: backend}}
+			watcher, _ := watcherOf(present)
+			d := &deployment{run: &run{watcher: watcher}, name: "greeter-1", replicas: map[types.UID]*replica{present.UID: backend}}
 			if err := d.Recover(t.Context()); (err != nil) != test.fails {
 				t.Errorf("recover returns %v", err)
 			}
@@ -180,20 +179,4 @@ func TestRecoverReachesEveryBackendThatRuns(t *testing.T) {
 			}
 		})
 	}
-}
-
-// backendPod returns a pod of the deployment greeter-1 that was created at a second.
-func backendPod(name string, created int64) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Name: name, UID: types.UID(name), Labels: map[string]string{labelService: "greeter-1"}, CreationTimestamp: metav1.Unix(created, 0),
-	}}
-}
-
-// watcherOf returns a watcher that knows some pods.
-func watcherOf(pods ...*corev1.Pod) *watcher {
-	known := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
-	for _, pod := range pods {
-		_ = known.Add(pod)
-	}
-	return &watcher{changed: make(chan struct{}), pods: corelisters.NewPodLister(known)}
 }
