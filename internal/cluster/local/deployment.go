@@ -176,6 +176,9 @@ func (d *deployment) startReplica(id string, addr netip.AddrPort, limits limits)
 	return startServer(id, addr, command, limits, d.spec, from)
 }
 
+// errDismissed is the failure of a backend that was stopped before it was ready.
+var errDismissed = errors.New("it was stopped before it was ready")
+
 // run supervises a backend from the start of its process to its replacement.
 func (d *deployment) run(r *replica, started func(error)) {
 	defer r.health.Close()
@@ -189,6 +192,9 @@ func (d *deployment) run(r *replica, started func(error)) {
 		r.process.Kill()
 		if why := r.limits.killed(r.id, 0); why != "" {
 			err = errors.New(why)
+		}
+		if r.isStopping() {
+			err = errDismissed
 		}
 		started(err)
 	}

@@ -186,7 +186,9 @@ func (d *deployment) roll(old []*replica) error {
 		if err := d.add(func(err error) { ready <- err }); err != nil {
 			return err
 		}
-		if err := <-ready; err != nil {
+		if err := <-ready; errors.Is(err, errDismissed) { // by Scale
+			continue
+		} else if err != nil {
 			return err
 		}
 		d.mu.Lock()

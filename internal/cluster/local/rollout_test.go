@@ -53,6 +53,26 @@ func TestABackendThatCrashesDuringARolloutLeavesNoneTooMany(t *testing.T) {
 	}
 }
 
+// Scaling down ends the newest backend, which is the one that the rollout starts.
+func TestARolloutContinuesWhenScalingDownEndsItsNewBackend(t *testing.T) {
+	t.Parallel()
+	slow := []string{"sh", "-c", `sleep 1; exec "$0" server "$@"`, testkit.Rpclab(t)}
+	d := deploy(t, newCluster(t, local.Options{Server: slow}), cluster.Spec{Replicas: 3})
+	must(t)(d.Rollout(t.Context(), nil))
+	testkit.Await(t, "the first new backend starts", func() bool { return len(processes(d)) == 4 })
+	if left := must(t)(d.Scale(t.Context(), 2)); !slices.Contains(left, "greeter-3") {
+		t.Errorf("scaling down ends %v, want greeter-3 among them", left)
+	}
+	testkit.Await(t, "two new backends are ready", func() bool {
+		now, _ := d.Endpoints().Current()
+		old := slices.ContainsFunc(now.Endpoints, func(e cluster.Endpoint) bool { return e.ID < "greeter-3" })
+		return len(now.Ready()) == 2 && len(processes(d)) == 2 && !old
+	})
+	if failures := d.Failures(); len(failures) != 0 {
+		t.Errorf("the failures are %q, want none", failures)
+	}
+}
+
 // processes are the ids of the backends' processes by identity.
 func processes(d cluster.Deployment) map[string]int {
 	pids := map[string]int{}
