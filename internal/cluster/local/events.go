@@ -16,9 +16,9 @@ func (d *deployment) Scale(_ context.Context, replicas int) ([]string, error) {
 	if replicas < 1 {
 		return nil, fmt.Errorf("scale %s to %d: at least 1 backend is needed", d.spec.Name, replicas)
 	}
-	d.mu.Lock()
+	d.mu.Lock() // until the end, because replace starts backends too
+	defer d.mu.Unlock()
 	if err := d.cluster.checkProgram(d.spec.Program, replicas); err != nil {
-		d.mu.Unlock()
 		return nil, fmt.Errorf("scale %s to %d: %w", d.spec.Name, replicas, err)
 	}
 	d.wanted = replicas
@@ -26,9 +26,8 @@ func (d *deployment) Scale(_ context.Context, replicas int) ([]string, error) {
 	for _, r := range active {
 		r.sample()
 	}
-	d.mu.Unlock()
 	for range replicas - len(active) {
-		if err := d.add(func(error) {}); err != nil {
+		if err := d.launch(func(error) {}); err != nil {
 			return nil, fmt.Errorf("scale %s to %d: %w", d.spec.Name, replicas, err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -112,6 +113,28 @@ func greet(t *testing.T, e cluster.Endpoint) (message, trailer string, took time
 		t.Fatal(err)
 	}
 	return reply.Backend, strings.Join(md[workload.BackendTrailer], ","), time.Since(began)
+}
+
+// The replacement of a killed backend counts as one of those that scaling up starts. They are so many that it ends meanwhile.
+func TestKillingWhileScalingUpLeavesNoneTooMany(t *testing.T) {
+	t.Parallel()
+	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 1})
+	for range 3 {
+		var killing sync.WaitGroup
+		oldest := ready(d)[0].ID
+		killing.Go(func() { must(t)(d.Kill(t.Context(), 1)) })
+		for processes(d)[oldest] != 0 { // it ends, and is not replaced yet
+			time.Sleep(100 * time.Microsecond)
+		}
+		must(t)(d.Scale(t.Context(), 6))
+		killing.Wait()
+		testkit.Await(t, "6 backends are ready", func() bool { return len(ready(d)) >= 6 })
+		if n := len(processes(d)); n > 6 {
+			t.Fatalf("%d backends run, want 6", n)
+		}
+		must(t)(d.Scale(t.Context(), 1))
+		awaitReady(t, d, 1)
+	}
 }
 
 func TestEveryBackendHasAnAddressAndAnIdentityOfItsOwn(t *testing.T) {
