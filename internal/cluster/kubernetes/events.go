@@ -92,8 +92,9 @@ func (d *deployment) Rollout(ctx context.Context, next *cluster.Program) ([]stri
 	var changed map[string]any
 	switch {
 	case next == nil && d.spec.NextArgs != nil:
-		d.spec.Args = d.spec.NextArgs
-		changed = map[string]any{"containers": ownServer(d.run.objectScope, d.spec).Containers}
+		spec := d.spec // a copy, because other goroutines read it
+		spec.Args = spec.NextArgs
+		changed = map[string]any{"containers": ownServer(d.run.objectScope, spec).Containers}
 	case next != nil:
 		spec := d.spec
 		spec.Program = next

@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -50,6 +51,29 @@ func TestScalingDownReturnsThePodsThatLeave(t *testing.T) {
 				t.Errorf("scaling from 3 to 2 returns %v, %v; want %v", left, err, test.want)
 			}
 		})
+	}
+}
+
+// Other goroutines read the deployment's spec meanwhile.
+func TestARolloutToAnotherAPIReplacesArgumentsInPodsOnly(t *testing.T) {
+	var patched string
+	api := fakeAPI(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		patched = string(body)
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, "{}")
+	})
+	watcher, _ := watcherOf()
+	spec := cluster.Spec{Args: []string{"--api", "v1"}, NextArgs: []string{"--api", "v2"}}
+	d := &deployment{run: &run{api: api, watcher: watcher, objectScope: testScope}, name: "greeter-1", spec: spec}
+	if _, err := d.Rollout(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(patched, `"--api","v2"`) {
+		t.Errorf("the Deployment is changed by %s, want the arguments --api v2", patched)
+	}
+	if !slices.Equal(d.spec.Args, []string{"--api", "v1"}) {
+		t.Errorf("the arguments of the spec are %q, want them as before", d.spec.Args)
 	}
 }
 
