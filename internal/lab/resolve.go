@@ -201,8 +201,7 @@ func otherLanguages(t trial) (all []language.Language, err error) {
 	return all, nil
 }
 
-// requestedWorkers returns the limit of calls that a server handles at a time, as the experiment
-// sets it; 0: not set.
+// requestedWorkers returns how many calls a server handles at a time, as the experiment says; 0: not set.
 func requestedWorkers(c experiment.Config) int {
 	if g := c.Workload.Greet; g != nil {
 		return cmp.Or(c.Server.Workers, g.Workers) // older documents set it there

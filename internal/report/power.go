@@ -107,3 +107,12 @@ func timesFromTo(from, to time.Duration) string {
 func inMS(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
 
 func percentOf(share float64) string { return fmt.Sprintf("%g %%", math.Round(1000*share)/10) }
+
+// atMost rounds a share up: under 10 % to a tenth of a percent.
+func atMost(share float64) string {
+	step := 1.0
+	if share < 0.1 {
+		step = 10
+	}
+	return fmt.Sprintf("%g %%", math.Ceil(share*100*step-1e-9)/step)
+}

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -267,15 +266,6 @@ func ofTheInterval(v result.Verdict) bool {
 		return v.Cause.Kind == result.CauseInterval
 	}
 	return v.CI != [2]float64{} && !v.Unfit && v.Rounds >= fewestRounds // in an older document
-}
-
-// atMost rounds a share up: under 10 % to a tenth of a percent.
-func atMost(share float64) string {
-	step := 1.0
-	if share < 0.1 {
-		step = 10
-	}
-	return fmt.Sprintf("%g %%", math.Ceil(share*100*step-1e-9)/step)
 }
 
 // doubtNotes are the warnings about decided verdicts.

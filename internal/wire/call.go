@@ -28,29 +28,6 @@ func (c *core) startCall(n uint64, user int, due time.Duration) {
 	c.place(call)
 }
 
-// admitted ends a call's wait for a stream or connection that other calls used. It returns false for a call that must not
-// be sent, since it is about to end: its deadline has passed, or the load is cancelled. When many such calls end in turn,
-// each would otherwise let the next one be sent, and the server would receive a request and a reset for each.
-func (c *core) admitted(call *call) (send bool) {
-	expired := c.cfg.Timeout > 0 && call.started+c.cfg.Timeout <= c.now
-	cancelled := c.load != nil && c.load.cancelled
-	if call.sessionStream == nil && (expired || cancelled) { // a session's stream has neither deadline nor load
-		return false
-	}
-	call.waits = false
-	if !call.isFirst() {
-		return true
-	}
-	call.waited = true
-	if call.attempts == 0 {
-		call.sent, call.streaming.lastSent = c.now, c.now
-	}
-	if c.call.Stream != nil {
-		c.streamSent(call)
-	}
-	return true
-}
-
 // unusedCall returns a call that has ended, or a new one.
 func (c *core) unusedCall() *call {
 	if unused := c.freeCalls; unused != nil {

@@ -302,6 +302,32 @@ func (c *core) streamSent(call *call) {
 	}
 }
 
+// isFirst reports whether a call is no flow, or the first call of one.
+func (call *call) isFirst() bool { return call.flow == nil || call.flow.kind == 0 }
+
+// admitted ends a call's wait for a stream or connection that other calls used. It returns false for a call that must not
+// be sent, since it is about to end: its deadline has passed, or the load is cancelled. When many such calls end in turn,
+// each would otherwise let the next one be sent, and the server would receive a request and a reset for each.
+func (c *core) admitted(call *call) (send bool) {
+	expired := c.cfg.Timeout > 0 && call.started+c.cfg.Timeout <= c.now
+	cancelled := c.load != nil && c.load.cancelled
+	if call.sessionStream == nil && (expired || cancelled) { // a session's stream has neither deadline nor load
+		return false
+	}
+	call.waits = false
+	if !call.isFirst() {
+		return true
+	}
+	call.waited = true
+	if call.attempts == 0 {
+		call.sent, call.streaming.lastSent = c.now, c.now
+	}
+	if c.call.Stream != nil {
+		c.streamSent(call)
+	}
+	return true
+}
+
 func (c *core) markUnflushed(conn *connection) {
 	if !conn.unflushed {
 		conn.unflushed = true

@@ -42,9 +42,6 @@ func (c *core) endOfFlow(call *call, backend string, status h2.Status) {
 	call.flow.steps = append(call.flow.steps, step)
 }
 
-// isFirst reports whether a call is no flow, or the first call of one.
-func (call *call) isFirst() bool { return call.flow == nil || call.flow.kind == 0 }
-
 // numberOf returns the number of a call in the functions of a [Call].
 func (c *core) numberOf(call *call) uint64 {
 	if call.flow == nil {

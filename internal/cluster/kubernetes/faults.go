@@ -58,9 +58,6 @@ func (d *deployment) Cut(_ context.Context, n int, reset bool) ([]string, error)
 	})
 }
 
-// canCut says whether the servers can cut their own connections.
-func canCut(spec cluster.Spec) bool { return spec.Cut && spec.Program == nil && spec.Command == nil }
-
 // SetDNSFault is not supported: the name server serves other pods too.
 func (d *deployment) SetDNSFault(time.Duration, bool) error {
 	return fmt.Errorf("dns: %w", ErrUnsupported)

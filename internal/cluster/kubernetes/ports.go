@@ -21,6 +21,9 @@ func publishedPort(spec cluster.Spec) int {
 // hasFaultProxy says whether a fault proxy runs between callers and each server.
 func hasFaultProxy(spec cluster.Spec) bool { return spec.FaultProxy && spec.Program != nil }
 
+// canCut says whether the servers can cut their own connections.
+func canCut(spec cluster.Spec) bool { return spec.Cut && spec.Program == nil && spec.Command == nil }
+
 // The container of a fault proxy has three ports, from firstProxyPort on: of the proxy itself, of its readiness checks,
 // and of its agent on the loopback address. All containers of a pod share their ports, and few programs use these.
 const (

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -124,7 +125,7 @@ func TestKillingWhileScalingUpLeavesNoneTooMany(t *testing.T) {
 		oldest := ready(d)[0].ID
 		killing.Go(func() { must(t)(d.Kill(t.Context(), 1)) })
 		for processes(d)[oldest] != 0 { // it ends, and is not replaced yet
-			time.Sleep(100 * time.Microsecond)
+			runtime.Gosched()
 		}
 		must(t)(d.Scale(t.Context(), 6))
 		killing.Wait()

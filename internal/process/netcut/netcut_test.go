@@ -169,7 +169,7 @@ func TestADeadlineEndsAWriteWhilePacketsAreDropped(t *testing.T) {
 				written <- err
 			}()
 			if test.during != nil {
-				time.Sleep(soon)
+				<-time.After(soon)
 				if err := test.during(server); err != nil {
 					t.Fatal(err)
 				}

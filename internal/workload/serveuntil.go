@@ -1,6 +1,8 @@
 package workload
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -11,6 +13,35 @@ import (
 
 	"rpclab/internal/process/netcut"
 )
+
+// serveUntil serves until ctx ends. It then drains and calls stop, which makes serve return nil.
+func (s *Server) serveUntil(ctx context.Context, listener net.Listener, serve func(net.Listener) error, stop func() error) error {
+	if s.Ready != nil {
+		defer s.serveReadiness()()
+		listener = s.cuttable(listener.(*net.TCPListener))
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- serve(listener) }()
+	s.Log.Info("serving", "id", s.ID, "address", listener.Addr().String())
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve on %s: %w", listener.Addr(), err)
+	case <-ctx.Done():
+	}
+	s.drain()
+	if cut := s.listener.Load(); cut != nil {
+		defer cut.EndStuck()()
+	}
+	err := stop()
+	return errors.Join(err, <-failed)
+}
+
+// drain reports NOT_SERVING and returns after Drain.
+func (s *Server) drain() {
+	s.health.Shutdown()
+	s.Log.Info("draining", "id", s.ID, "for", s.Drain.String())
+	time.Sleep(s.Drain)
+}
 
 // answerHealth answers 200 if the server's health is SERVING, else 503.
 func (s *Server) answerHealth(w http.ResponseWriter, r *http.Request) {
