@@ -12,6 +12,7 @@ import (
 	"mime"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"google.golang.org/grpc/metadata"
@@ -278,8 +279,11 @@ func textAt(value any, path string) string {
 		object, _ := value.(map[string]any)
 		value = object[step]
 	}
-	if value == nil {
+	switch v := value.(type) {
+	case nil:
 		return ""
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64) // fmt writes 1e+06
 	}
 	return fmt.Sprint(value)
 }

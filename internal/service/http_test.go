@@ -74,6 +74,7 @@ func TestHTTPResponsesAreJudged(t *testing.T) {
 		{service.Spec{Identity: service.Identity{Field: "pod"}}, 502, "application/json", "{", "", "HTTP_502", "HTTP 502"},
 		{service.Spec{Identity: service.Identity{Header: "x-pod"}}, 200, "text/plain", "", "a", "", ""},
 		{service.Spec{Identity: service.Identity{Field: "server.name"}}, 200, "application/json", `{"server": {"name": "b"}}`, "b", "", ""},
+		{service.Spec{Identity: service.Identity{Field: "id"}}, 200, "application/json", `{"id": 1048577}`, "1048577", "", ""},
 	} {
 		call, err := service.OpenHTTP(c.spec)
 		if err != nil {

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -167,6 +169,8 @@ func inText(value any) string {
 	case map[string]any:
 		text, _ := json.Marshal(v) // which was JSON or YAML
 		return string(text)
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64) // fmt writes 1e+06
 	}
 	return fmt.Sprint(value)
 }
@@ -182,9 +186,13 @@ func escaped(value any, escape func(string) string) string {
 // literal escapes what would begin a template.
 func literal(text string) string { return strings.ReplaceAll(text, "{{", "{{`{{`}}") }
 
-// inData returns a sample value whose texts are literal.
+// inData returns a sample value whose texts are literal, and whose integers are written in digits.
 func inData(value any) any {
 	switch v := value.(type) {
+	case float64:
+		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+			return int64(v) // YAML has 1e+06 for a float64
+		}
 	case string:
 		return literal(v)
 	case []any:

@@ -66,6 +66,32 @@ func TestSamplesOfListsAndObjects(t *testing.T) {
 	}
 }
 
+// Servers reject 1e+06 as an integer.
+func TestLargeNumbersAreWrittenInDigits(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "api.yaml")
+	text := `{openapi: 3.0.0, paths: {"/x/{id}": {post: {parameters: [
+		{name: id, in: path, required: true, schema: {type: integer, example: 1234567}},
+		{name: least, in: query, required: true, schema: {type: integer, minimum: 1000000}},
+		{name: X-Share, in: header, required: true, example: 0.0000125}],
+		requestBody: {content: {application/json: {example: {all: [1234567, 0.5]}}}}}}}}`
+	if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, "\t", " ")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read, err := draft.ReadOpenAPI(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	written, err := draft.Service{Command: "rpclab init 127.0.0.1:1", Addresses: []string{"127.0.0.1:1"}, OpenAPI: read}.Write()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"path: /x/1234567?least=1000000\n", "X-Share: \"0.0000125\"\n", "data: {all: [1234567, 0.5]}\n"} {
+		if !strings.Contains(string(written), want) {
+			t.Errorf("%q is missing in\n%s", want, written)
+		}
+	}
+}
+
 // What a document leaves out, and what would be a template, is a valid sample all the same.
 func TestSamplesOfWhatIsNotDeclared(t *testing.T) {
 	read, err := draft.ReadOpenAPI("testdata/odd.openapi.yaml")
