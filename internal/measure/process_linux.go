@@ -67,7 +67,7 @@ func WaitedCPU(pid int) (time.Duration, error) {
 	}
 	user, errUser := strconv.ParseInt(fields[13], 10, 64)
 	system, errSystem := strconv.ParseInt(fields[14], 10, 64)
-	return time.Duration(user+system) * time.Second / userHZ, errors.Join(errUser, errSystem)
+	return time.Duration(user+system) * (time.Second / userHZ), errors.Join(errUser, errSystem)
 }
 
 // residentMemory returns a process's resident memory now, in bytes: proc(5), statm. It is 0 for a

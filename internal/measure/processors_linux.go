@@ -29,7 +29,7 @@ func parseStat(text string) (times ProcessorTimes) {
 	line, _, _ := strings.Cut(text, "\n")
 	for i, field := range strings.Fields(line) {
 		n, err := strconv.ParseInt(field, 10, 64)
-		spent := time.Duration(n) * time.Second / userHZ
+		spent := time.Duration(n) * (time.Second / userHZ) // n * time.Second overflows
 		switch {
 		case err != nil: // the name of the line
 		case i == 4 || i == 5:

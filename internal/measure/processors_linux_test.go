@@ -13,6 +13,9 @@ func TestProcessorTimesAreParsed(t *testing.T) {
 	if p != want {
 		t.Errorf("the processor times are %+v, want %+v", p, want)
 	}
+	if p := parseStat("cpu 0 0 0 9300000000 0 0 0 0\n"); p.Idle != 93_000_000*time.Second { // 64 processors for 17 days
+		t.Errorf("9,300,000,000 idle ticks are %v, want 93,000,000 s", p.Idle)
+	}
 	for text, want := range map[string]time.Duration{
 		"usage_usec 5\nnr_throttled 2\nthrottled_usec 1500\n": 1500 * time.Microsecond, // version 2
 		"nr_periods 9\nnr_throttled 2\nthrottled_time 1500\n": 1500,                    // version 1
