@@ -31,7 +31,7 @@ def run(open_client, threads: int = 200) -> None:
 
     def write(answer: dict) -> None:
         with lock:
-            output.write(json.dumps(answer) + "\n")
+            output.write(json.dumps(answer, default=str) + "\n")
             output.flush()
 
     def measure(number: int) -> None:
@@ -40,7 +40,7 @@ def run(open_client, threads: int = 200) -> None:
         try:
             make(call)
             took = time.monotonic_ns() - started
-        except Exception as e:  # noqa: BLE001 - every exception is an outcome
+        except BaseException as e:  # noqa: BLE001 - every exception is an outcome, SystemExit too
             took = time.monotonic_ns() - started
             code, message = code_of(e), str(e)[:500]
         write(
@@ -73,7 +73,7 @@ def run_grpc(new_stub, make_call, options=None, threads: int = 200) -> None:
     run(open_client, threads)
 
 
-def code_of(error: Exception) -> str:
+def code_of(error: BaseException) -> str:
     """The gRPC code of an error; UNKNOWN without one."""
     code = getattr(error, "code", None)
     return getattr(code(), "name", "UNKNOWN") if callable(code) else "UNKNOWN"

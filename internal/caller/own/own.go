@@ -27,6 +27,7 @@ const ClientExited = "CLIENT_EXITED"
 // session is a running program.
 type session struct {
 	name    string
+	timeout time.Duration // of a call, which the client keeps
 	late    time.Duration
 	program *process.Process
 	stdout  io.Reader
@@ -53,7 +54,7 @@ func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error)
 		_ = written.Close() // always returns nil
 	}()
 	s := &session{
-		name: "the client " + command.Args[0], late: job.Late, program: program, stdout: stdout,
+		name: "the client " + command.Args[0], timeout: job.Timeout, late: job.Late, program: program, stdout: stdout,
 		calls: newCalls(), numbers: make(chan uint64), stop: make(chan struct{}),
 	}
 	if err := s.awaitReady(job, target); err != nil {
@@ -188,9 +189,15 @@ func (s *session) Run(ctx context.Context, plan pace.Pace, signal measure.StartS
 	return recorder, start, nil
 }
 
+// answerGrace is how long after a call's timeout its outcome may arrive.
+const answerGrace = 2 * time.Second
+
 // call has the program make one call.
 func (s *session) call(ctx context.Context) outcome {
 	n, answered := s.calls.begin()
+	began, within := time.Now(), s.timeout+answerGrace
+	expired := time.NewTimer(within)
+	defer expired.Stop()
 	lost := func(code, message string) outcome {
 		s.calls.forget(n)
 		now := time.Now().UnixNano()
@@ -205,6 +212,10 @@ func (s *session) call(ctx context.Context) outcome {
 			return o
 		case <-ctx.Done():
 			return lost("CANCELLED", "the load ended before the call")
+		case <-expired.C:
+			o := lost("DEADLINE_EXCEEDED", fmt.Sprintf("the client wrote no outcome of call %d within %v, the timeout and a grace of %v", n, within, answerGrace))
+			o.Sent = began.UnixNano() // it is the client that was late
+			return o
 		case <-s.calls.ended:
 			select {
 			case o := <-answered: // written before the end

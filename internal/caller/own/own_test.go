@@ -83,6 +83,40 @@ func TestCallsOfAClientThatExitsAreLost(t *testing.T) {
 	}
 }
 
+// Otherwise a warm-up, which ends when its calls do, would wait for them without end.
+func TestACallThatTheClientNeverAnswersIsLost(t *testing.T) {
+	for name, text := range map[string]string{"reads": ready + `while read n; do :; done`, "does not read": ready + `sleep 60`} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			job := script(text)
+			job.Timeout = 100 * time.Millisecond
+			m := callertest.Load(t, callertest.Open(t, Caller{}, job, target), pace.Burst{Calls: 1})
+			if said, want := m.Samples["DEADLINE_EXCEEDED"], "the client wrote no outcome of call 0 within 2.1s"; m.Calls != 1 || !strings.HasPrefix(said, want) {
+				t.Errorf("%d calls, errors %v, the message is %q; want one DEADLINE_EXCEEDED: %s", m.Calls, m.Errors, said, want)
+			}
+		})
+	}
+}
+
+// Every call of a client in Python has an outcome, whatever the client does.
+func TestClientsInPythonAnswerEveryCall(t *testing.T) {
+	job := script("")
+	job.Command.Args = []string{"python3", "-c", `
+import rpclab_client, sys
+
+def make(call):
+    call.backend = b"x"
+    if call.number == 1:
+        sys.exit("no more")
+
+rpclab_client.run(lambda job: make)`}
+	job.Command.Env = []string{"PYTHONPATH=../../../python", "PYTHONDONTWRITEBYTECODE=1"}
+	m := callertest.Load(t, callertest.Open(t, Caller{}, job, target), pace.Sequence(2))
+	if m.Calls != 2 || m.Backends["b'x'"] != 1 || m.Samples["UNKNOWN"] != "no more" {
+		t.Errorf("%d calls, backends %v, errors %v, samples %v; want one of b'x' and one UNKNOWN", m.Calls, m.Backends, m.Errors, m.Samples)
+	}
+}
+
 func TestErrorsOfClientsThatAreNotReady(t *testing.T) {
 	for name, c := range map[string]struct{ script, want string }{
 		"exits":    {`echo no key >&2; exit 1`, "the client sh ended unexpectedly: exit status 1; its last lines:\n  no key"},
