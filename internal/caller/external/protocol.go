@@ -68,6 +68,10 @@ func (s *session) readFrame() (kind byte, text []byte, err error) {
 	return head[0], text, nil
 }
 
+// clockStep is how much later than now the program may write that a call was answered: the machine's clock can be
+// adjusted.
+const clockStep = time.Second
+
 // recordCalls records the calls of a frame.
 func (s *session) recordCalls(shards *measure.Shards, records []byte, start time.Time) error {
 	if len(records)%callRecordBytes != 0 {
@@ -76,11 +80,15 @@ func (s *session) recordCalls(shards *measure.Shards, records []byte, start time
 	since := func(b []byte) time.Duration {
 		return time.Duration(int64(binary.LittleEndian.Uint64(b)) - start.UnixNano())
 	}
+	now := time.Duration(time.Now().UnixNano() - start.UnixNano())
 	for ; len(records) > 0; records = records[callRecordBytes:] {
 		call := measure.Call{Due: since(records[8:]), Sent: since(records[16:]), Done: since(records[24:]), Code: measure.OK}
 		code, number := records[32], int(binary.LittleEndian.Uint16(records[33:]))
-		if call.Sent < call.Due || call.Done < call.Sent {
+		if call.Due < 0 || call.Sent < call.Due || call.Done < call.Sent {
 			return fmt.Errorf("a call was due at %v, sent at %v and answered at %v", call.Due, call.Sent, call.Done)
+		}
+		if call.Done > now+clockStep {
+			return fmt.Errorf("a call was answered at %v, which is after now, %v", call.Done, now)
 		}
 		switch {
 		case code == codeWrongResponse:

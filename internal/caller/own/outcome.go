@@ -153,11 +153,12 @@ func (c *calls) forget(n uint64) {
 	delete(c.waiting, n)
 }
 
-// clockStep is how much earlier than a call began its client may have sent it: the machine's clock can be adjusted.
+// clockStep is how much earlier than a call began its client may have sent it, and how much later than its outcome is
+// read it may have ended: the machine's clock can be adjusted.
 const clockStep = 10 * time.Millisecond
 
 // answer passes on an outcome; nobody waits for that of a call that was cancelled. It returns an error if the call
-// was sent before it began: its latency would be too short.
+// was sent before it began, as its latency would be too short, or has not ended yet.
 func (c *calls) answer(o outcome) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -167,6 +168,9 @@ func (c *calls) answer(o outcome) error {
 	}
 	if early := call.since.Sub(o.sent()); early > clockStep {
 		return fmt.Errorf("it wrote that it sent call %d %v before rpclab wrote its number: sent and done are nanoseconds since 1970, of the machine's clock", o.Call, early.Round(time.Millisecond))
+	}
+	if early := time.Until(o.done()); early > clockStep {
+		return fmt.Errorf("it wrote that call %d ended %v after rpclab read this: sent and done are nanoseconds since 1970, of the machine's clock", o.Call, early.Round(time.Millisecond))
 	}
 	delete(c.waiting, o.Call)
 	call.answered <- o

@@ -2,6 +2,7 @@ package own
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -135,13 +136,15 @@ func TestErrorsOfClientsThatAreNotReady(t *testing.T) {
 }
 
 func TestNonsenseInsteadOfAnOutcomeIsAnError(t *testing.T) {
+	now := time.Now().Add(time.Minute).UnixNano() // after each call has begun
 	for line, want := range map[string]string{
 		`hello`:      `it wrote "hello" to standard output, where rpclab reads an outcome such as {"call": 7`,
 		`{"call":0}`: `where rpclab reads sent and done in nanoseconds since 1970, sent first`,
-		`{"call":0,"code":"not found","sent":1,"done":2}`: `a code of capital letters, digits and _`,
-		`{"call":0,"code":[],"sent":1,"done":2}`:          `a code such as "UNAVAILABLE" or 14`,
-		`{"call":0,"sent":1,"done":2}`:                    `before rpclab wrote its number: sent and done are nanoseconds since 1970`,
-		strings.Repeat("x", maxLine+1):                    `lines of at most 64 KiB`,
+		`{"call":0,"code":"not found","sent":1,"done":2}`:                        `a code of capital letters, digits and _`,
+		`{"call":0,"code":[],"sent":1,"done":2}`:                                 `a code such as "UNAVAILABLE" or 14`,
+		`{"call":0,"sent":1,"done":2}`:                                           `before rpclab wrote its number: sent and done are nanoseconds since 1970`,
+		fmt.Sprintf(`{"call":0,"sent":%d,"done":%d}`, now, now+int64(time.Hour)): `after rpclab read this: sent and done are nanoseconds since 1970`,
+		strings.Repeat("x", maxLine+1):                                           `lines of at most 64 KiB`,
 	} {
 		job := script(ready + `read n; printf '%s' "$LINE"; echo; echo at a loss >&2; read stay`)
 		job.Command.Env = []string{"LINE=" + line}
