@@ -64,7 +64,7 @@ func ReadOpenAPI(path string) (o OpenAPI, err error) {
 		item := document.Paths.Value(path)
 		for _, method := range requestMethods {
 			if operation := item.GetOperation(method); operation != nil {
-				o.Requests = append(o.Requests, request(base+path, method, operation, slices.Concat(item.Parameters, operation.Parameters)))
+				o.Requests = append(o.Requests, request(base+path, method, operation, parameters(item, operation)))
 			}
 		}
 	}
@@ -91,6 +91,19 @@ func basePath(servers openapi3.Servers) string {
 		return ""
 	}
 	return strings.TrimSuffix(u.Path, "/")
+}
+
+// parameters are those of an operation, after those of its path that they do not replace.
+func parameters(item *openapi3.PathItem, of *openapi3.Operation) openapi3.Parameters {
+	replaced := func(p *openapi3.ParameterRef) bool {
+		return slices.ContainsFunc(of.Parameters, func(by *openapi3.ParameterRef) bool {
+			if p.Value == nil || by.Value == nil || p.Value.In != by.Value.In {
+				return false
+			}
+			return p.Value.Name == by.Value.Name || p.Value.In == openapi3.ParameterInHeader && strings.EqualFold(p.Value.Name, by.Value.Name)
+		})
+	}
+	return append(slices.DeleteFunc(slices.Clone(item.Parameters), replaced), of.Parameters...)
 }
 
 func request(path, method string, of *openapi3.Operation, parameters openapi3.Parameters) Request {

@@ -66,6 +66,28 @@ func TestSamplesOfListsAndObjects(t *testing.T) {
 	}
 }
 
+func TestAParameterOfAnOperationReplacesThatOfItsPath(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "api.yaml")
+	text := `{openapi: 3.0.0, paths: {/x: {
+		parameters: [
+			{name: key, in: query, required: true, example: path}, {name: X-Key, in: header, required: true, example: path},
+			{name: page, in: query, required: true, example: 7}],
+		get: {parameters: [
+			{name: key, in: query, required: true, example: operation}, {name: x-key, in: header, required: true, example: operation},
+			{name: page, in: header, required: true, example: 8}]}}}}`
+	if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, "\t", " ")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read, err := draft.ReadOpenAPI(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := fmt.Sprint(read.Requests[0].Path, read.Requests[0].Headers)
+	if want := "/x?page=7&key=operation[[x-key operation] [page 8]]"; got != want {
+		t.Errorf("the request has %s, want %s", got, want)
+	}
+}
+
 // Servers reject 1e+06 as an integer.
 func TestLargeNumbersAreWrittenInDigits(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "api.yaml")
