@@ -245,7 +245,7 @@ func serverArgs(c experiment.Config, policy string, required security.Policy) []
 		args = append(args, "--workers", strconv.Itoa(workers))
 	}
 	if c.Server.MaxAge > 0 {
-		args = append(args, "--max-age", c.Server.MaxAge.String(), "--age-grace", c.Server.AgeGrace.String())
+		args = append(args, "--max-age", workload.DurationArg(c.Server.MaxAge), "--age-grace", workload.DurationArg(c.Server.AgeGrace))
 	}
 	if c.Server.API != "" {
 		args = append(args, "--api", c.Server.API)

@@ -19,7 +19,7 @@ type Greet struct {
 }
 
 func (g Greet) args() []string {
-	return []string{"--delay", g.Delay.String()}
+	return []string{"--delay", DurationArg(g.Delay)}
 }
 
 func (Greet) unary() (Unary, error) {

@@ -25,7 +25,7 @@ type Orders struct {
 }
 
 func (o Orders) args() []string {
-	return []string{"--delay", o.Delay.String(), "--spread", o.Spread.String()}
+	return []string{"--delay", DurationArg(o.Delay), "--spread", DurationArg(o.Spread)}
 }
 
 func (o Orders) unary() (Unary, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -162,5 +163,17 @@ func TestReflectionListsTheServices(t *testing.T) {
 	}
 	if err := stream.CloseSend(); err != nil {
 		t.Error(err)
+	}
+}
+
+// Java in the C locale cannot read µ in an argument.
+func TestArgumentsOfServersAreASCII(t *testing.T) {
+	for spec, want := range map[*workload.Spec][]string{
+		{Greet: &workload.Greet{Delay: 500 * time.Microsecond}}:                                    {"--delay", "500us"},
+		{Orders: &workload.Orders{Delay: 1500 * time.Millisecond, Spread: 2500 * time.Nanosecond}}: {"--delay", "1.5s", "--spread", "2.5us"},
+	} {
+		if got := spec.ServerArgs(); !slices.Equal(got, want) {
+			t.Errorf("the arguments are %q, want %q", got, want)
+		}
 	}
 }

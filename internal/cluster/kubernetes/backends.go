@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"rpclab/internal/cluster"
+	"rpclab/internal/workload"
 )
 
 // stopGrace is how long a backend may take to finish its calls after server.drain.
@@ -74,7 +75,7 @@ func ownServer(scope objectScope, spec cluster.Spec) corev1.PodSpec {
 		server, address = []string{"rpclab", "server"}, podAddress(servicePort)
 	}
 	program := slices.Concat(server, []string{"--supervised", "--listen", address, "--id", "$(POD_NAME)"},
-		spec.Args, []string{"--drain", spec.Drain.String()})
+		spec.Args, []string{"--drain", workload.DurationArg(spec.Drain)})
 	main := container(mainContainer, scope.image, agentArgs(mainPort, program...))
 	main.Resources = resources(spec.CPUs, spec.Memory)
 	for _, text := range spec.Env {

@@ -12,6 +12,7 @@ import (
 	"rpclab/internal/cluster"
 	"rpclab/internal/cluster/netfault"
 	"rpclab/internal/cluster/publish"
+	"rpclab/internal/workload"
 )
 
 // Deploy starts the backends of a service and returns when all are ready.
@@ -172,7 +173,7 @@ func (d *deployment) startReplica(id string, addr netip.AddrPort, limits limits)
 	if program == nil {
 		program = d.cluster.options.Server
 	}
-	command := slices.Concat(program, d.spec.Args, []string{"--drain", d.spec.Drain.String()})
+	command := slices.Concat(program, d.spec.Args, []string{"--drain", workload.DurationArg(d.spec.Drain)})
 	return startServer(id, addr, command, limits, d.spec, from)
 }
 
