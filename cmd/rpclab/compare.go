@@ -119,6 +119,8 @@ func (f compareFlags) write(out io.Writer, c result.Comparison) error {
 		terminal: func(w io.Writer) error { return report.Compare(w, c, f.outputs.terminal(w)) },
 		json:     func(w io.Writer) error { return result.WriteComparison(w, shared) },
 		md:       func(w io.Writer) error { return report.CompareMarkdown(w, shared) },
-		junit:    func(w io.Writer) error { return report.CompareJUnit(w, shared, f.undecided == undecidedFails) },
+		junit: func(w io.Writer) error {
+			return report.CompareJUnit(w, shared, len(f.texts) > 0 && f.undecided == undecidedFails)
+		},
 	})
 }

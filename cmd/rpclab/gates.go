@@ -12,6 +12,7 @@ import (
 
 	"rpclab/internal/analysis"
 	"rpclab/internal/experiment"
+	"rpclab/internal/report"
 	"rpclab/internal/result"
 )
 
@@ -137,19 +138,37 @@ func (g *runGates) open(ctx context.Context, experiment, cluster string, quick b
 	return nil
 }
 
-// report tests the gates, and returns errGate if one failed.
-func (g *runGates) report(out io.Writer, d result.Document) error {
+// test tests the gates; without gates, after a failed run, or without a run to compare with the comparison is empty.
+func (g *runGates) test(d result.Document, failed error) result.Comparison {
+	switch {
+	case len(g.gates) == 0, failed != nil:
+		return result.Comparison{}
+	case g.against == againstBaseline:
+		return result.Comparison{Gates: analysis.GateArms(d, g.gates)}
+	case g.earlier == nil:
+		return result.Comparison{}
+	}
+	return analysis.Compare(*g.earlier, d, analysis.CompareOptions{Gates: g.gates, Allow: g.allow})
+}
+
+// asTests is what the gates have shown, for JUnit.
+func (g *runGates) asTests(c result.Comparison) report.Gates {
+	return report.Gates{Results: c.Gates, Refused: c.Refused, UndecidedFails: g.undecided == undecidedFails}
+}
+
+// report prints what the gates have shown, and returns errGate if one failed.
+func (g *runGates) report(out io.Writer, d result.Document, tested result.Comparison) error {
 	switch {
 	case len(g.gates) == 0:
 		return nil
 	case g.against == againstBaseline:
-		return g.reportGates(out, result.Comparison{Gates: analysis.GateArms(d, g.gates)})
 	case g.earlier == nil:
 		fmt.Fprintf(out, "rpclab: gates: nothing to compare: this is the first run of %s in the store\n", d.Experiment)
 		return nil
+	default:
+		fmt.Fprintf(out, "rpclab: comparing with run %s of %s\n", g.earlier.ID, g.earlier.Started.Local().Format(time.DateTime))
 	}
-	fmt.Fprintf(out, "rpclab: comparing with run %s of %s\n", g.earlier.ID, g.earlier.Started.Local().Format(time.DateTime))
-	return g.reportGates(out, analysis.Compare(*g.earlier, d, analysis.CompareOptions{Gates: g.gates, Allow: g.allow}))
+	return g.reportGates(out, tested)
 }
 
 // reportGates prints a line for each gate that did not pass and a summary, and returns errGate if a

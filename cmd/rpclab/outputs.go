@@ -141,7 +141,7 @@ func (o outputs) render(out io.Writer, d renderings) error {
 }
 
 // write renders a document. Its files include the checks of its arms.
-func (o outputs) write(c *cobra.Command, d result.Document, checks []report.Check) error {
+func (o outputs) write(c *cobra.Command, d result.Document, checks []report.Check, gates report.Gates) error {
 	shared := d
 	if !o.keepPaths {
 		shared = result.WithoutPaths(d)
@@ -152,7 +152,7 @@ func (o outputs) write(c *cobra.Command, d result.Document, checks []report.Chec
 		md:        func(w io.Writer) error { return report.Markdown(w, shared, checks...) },
 		html:      func(w io.Writer) error { return html.Write(w, shared, checks...) },
 		csv:       func(w io.Writer) error { return report.CSV(w, shared) },
-		junit:     func(w io.Writer) error { return report.JUnit(w, shared, checks) },
+		junit:     func(w io.Writer) error { return report.JUnit(w, shared, checks, gates) },
 		benchstat: func(w io.Writer) error { return report.Benchstat(w, shared) },
 		k6:        func(w io.Writer) error { return report.K6Summary(w, shared) },
 	}))

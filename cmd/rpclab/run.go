@@ -203,7 +203,8 @@ func (f runFlags) runAndReport(c *cobra.Command, plan lab.Plan, commandLine stri
 		fmt.Fprintf(c.ErrOrStderr(), "rpclab: no call was measured before the interrupt, so rpclab does not write %s\n", strings.Join(files, ", "))
 		f.outputs = f.outputs.withoutFiles()
 	}
-	written := f.outputs.write(c, document, checks)
+	tested := f.gates.test(document, err)
+	written := f.outputs.write(c, document, checks, f.gates.asTests(tested))
 	if written == nil && !f.keeping.noStore && !f.progress.quiet {
 		printReportHint(c, f.outputs, document, document.ID)
 	}
@@ -213,7 +214,7 @@ func (f runFlags) runAndReport(c *cobra.Command, plan lab.Plan, commandLine stri
 	if err := errors.Join(err, written); err != nil {
 		return err
 	}
-	if err := errors.Join(reportFailures(c.ErrOrStderr(), checks, len(document.Arms)), f.gates.report(c.ErrOrStderr(), document)); err != nil {
+	if err := errors.Join(reportFailures(c.ErrOrStderr(), checks, len(document.Arms)), f.gates.report(c.ErrOrStderr(), document, tested)); err != nil {
 		return err
 	}
 	if isLoad(document) {
@@ -318,8 +319,7 @@ func onFlag(kind string) string {
 	return " --on " + kind
 }
 
-// runAndShow runs a plan and shows its progress: on standard error, and on request on a page
-// and to Prometheus. commandLine repeats the run.
+// runAndShow runs a plan and shows its progress on standard error, and on request on a page and to Prometheus.
 func (f runFlags) runAndShow(c *cobra.Command, plan lab.Plan, commandLine string) (document result.Document, err error) {
 	bar := newProgress(c.ErrOrStderr(), f.progress)
 	bar.load = plan.Name == generator.Experiment

@@ -18,7 +18,7 @@ type Event struct {
 	Fail   *Fail         `yaml:"fail" doc:"make the oldest backends return an error for every call, or for a share of calls" alternative:"true"`
 	Flap   *Flap         `yaml:"flap" doc:"make the health status of the oldest backends alternate" alternative:"true"`
 	Roll   bool          `yaml:"roll" doc:"rolling update: replace the backends one by one; each new backend is ready before an old one stops" alternative:"true"`
-	RollTo string        `yaml:"roll_to" doc:"rolling update to another version: the new backends run the command of this service, of services" alternative:"true"`
+	RollTo string        `yaml:"roll_to" doc:"rolling update to another version: the new backends are those of this service, of services" alternative:"true"`
 	Cut    *Cut          `yaml:"cut" doc:"cut the connections of the oldest backends" alternative:"true"`
 	Drain  int           `yaml:"drain" doc:"drain this many nodes: cordon the nodes of the oldest backends and evict those backends; on kubernetes" min:"1" max:"250" alternative:"true"`
 	Cordon int           `yaml:"cordon" doc:"cordon this many nodes, those of the oldest backends; on kubernetes" min:"1" max:"250" alternative:"true"`

@@ -111,6 +111,36 @@ func TestTwoArmsRunSideBySide(t *testing.T) {
 	}
 }
 
+// Who adds up the seconds of a run, such as its metrics, gets those that are measured.
+func TestRehearsalsAreNotShown(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	var shown []time.Time
+	var rehearsals []lab.Phase
+	o.Progress = func(p lab.Progress) {
+		if p.Live != nil {
+			shown = append(shown, time.Now())
+		}
+	}
+	o.Phases = func(p lab.Phase) {
+		if p.Name == lab.PhaseRehearse {
+			rehearsals = append(rehearsals, p)
+		}
+	}
+	doc := strings.NewReplacer("delay: 2ms", "delay: 1200ms", "closed: {users: 2, duration: 200ms}", "burst: 4", "  again: {control: shared}\n", "", "rounds: 2", "rounds: 1").Replace(inTurns)
+	if _, err := lab.Run(t.Context(), plan(t, doc, experiment.Options{Seed: 1}), o); err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range shown {
+		if slices.ContainsFunc(rehearsals, func(p lab.Phase) bool { return at.After(p.Began) && at.Before(p.Ended) }) {
+			t.Errorf("the second that ended at %v is of a rehearsal", at)
+		}
+	}
+	if len(shown) == 0 || len(rehearsals) != 2 {
+		t.Errorf("%d seconds are shown and %d arms were rehearsed, want some and 2", len(shown), len(rehearsals))
+	}
+}
+
 // The arm that fails in one round is started again for the next; the other arms are measured.
 func TestAnArmThatFailsInTurnsIsAResult(t *testing.T) {
 	t.Parallel()

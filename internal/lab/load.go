@@ -48,7 +48,7 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 	endProcessors := recordProcessors(l.processors)
 	kernel, endJVMs := measure.ReadKernelCounters(), recordJVMs(l.bed)
 	proxyCPU := faultProxyCPU(servers)
-	o.Watch = l.progress.listener != nil
+	o.Watch = l.progress.listener != nil && l.phase != PhaseRehearse // listeners add up what is measured
 	limited, cancel := context.WithTimeout(ctx, l.trial.timeout)
 	defer cancel()
 	start, err := l.start(limited)

@@ -10,10 +10,17 @@ import (
 	"rpclab/internal/result"
 )
 
-// JUnit writes a run for a CI system: a test suite for each cell, with a test for each assertion and
+// Gates are the outcomes of the gates on a run, and the arms that could not be compared.
+type Gates struct {
+	Results        []result.GateResult
+	Refused        []result.Refusal
+	UndecidedFails bool // else undecided gates are skipped
+}
+
+// JUnit writes a run for a CI system: a test suite for each cell, with a test for each assertion, each gate and
 // each headline verdict. A verdict never fails; an undecided one is skipped. The format is that of
 // Ant's JUnit reports, the strictest that CI systems read.
-func JUnit(w io.Writer, d result.Document, checks []Check) error {
+func JUnit(w io.Writer, d result.Document, checks []Check, gates Gates) error {
 	var suites []suite
 	asserted, judged := map[string][]Check{}, map[string][]result.Verdict{} // by cell
 	for _, c := range checks {
@@ -29,6 +36,7 @@ func JUnit(w io.Writer, d result.Document, checks []Check) error {
 		for _, c := range asserted[in.Cell.Key()] {
 			s.add(clean(d.Experiment)+".assertions", clean(c.Arm)+": "+clean(c.Assertion), strings.Join(c.Failures, "; "), "")
 		}
+		s.gates(d.Experiment, in.Cell, gates)
 		for _, v := range judged[in.Cell.Key()] {
 			if !v.Secondary {
 				s.verdict(clean(d.Experiment)+".verdicts", v)
@@ -36,30 +44,17 @@ func JUnit(w io.Writer, d result.Document, checks []Check) error {
 		}
 		suites = append(suites, s)
 	}
-	return writeSuites(w, suites)
+	return writeSuites(w, append(suites, refusedSuite(d.Experiment, d.Started, gates)...))
 }
 
 // CompareJUnit writes a comparison likewise, with a test for each gate on each arm. Gates that are
-// undecided and arms that are not compared are skipped or, with undecidedFails, fail.
+// undecided and arms that are not compared are skipped or, with undecidedFails, fail: it is false without gates.
 func CompareJUnit(w io.Writer, c result.Comparison, undecidedFails bool) error {
 	var suites []suite
-	gated := map[string][]result.GateResult{} // by cell
-	for _, g := range c.Gates {
-		gated[g.Cell.Key()] = append(gated[g.Cell.Key()], g)
-	}
+	gates := Gates{c.Gates, c.Refused, undecidedFails}
 	for _, in := range ratiosByCell(c) {
 		s := suiteOf(c.B.Experiment, in.Cell, c.B.Started, append(properties(c.B.Machine), property{"run", c.B.ID}, property{"against", c.A.ID}))
-		for _, g := range gated[in.Cell.Key()] {
-			failure, open := "", ""
-			switch g.Outcome {
-			case "held":
-			case "failed":
-				failure = "the ratio is " + ratio(g.Ratio) + " (" + interval(g.CI) + ")"
-			default:
-				open = "rpclab could not tell: " + g.Reason
-			}
-			s.gate(clean(c.B.Experiment)+".gates", clean(g.Arm)+": "+clean(g.Gate), failure, open, undecidedFails)
-		}
+		s.gates(c.B.Experiment, in.Cell, gates)
 		for _, r := range in.All {
 			if !r.Secondary {
 				v := verdictOf(r)
@@ -69,14 +64,19 @@ func CompareJUnit(w io.Writer, c result.Comparison, undecidedFails bool) error {
 		}
 		suites = append(suites, s)
 	}
-	if len(c.Refused) > 0 {
-		s := suiteOf(c.B.Experiment+", not compared", nil, c.B.Started, nil)
-		for _, r := range c.Refused {
-			s.gate(clean(c.B.Experiment)+".refused", clean(r.Arm)+at(r.Cell), "", r.Reason, undecidedFails && len(c.Gates) > 0)
-		}
-		suites = append(suites, s)
+	return writeSuites(w, append(suites, refusedSuite(c.B.Experiment, c.B.Started, gates)...))
+}
+
+// refusedSuite has the arms that could not be compared, if there are any.
+func refusedSuite(experiment string, started time.Time, gates Gates) []suite {
+	if len(gates.Refused) == 0 {
+		return nil
 	}
-	return writeSuites(w, suites)
+	s := suiteOf(experiment+", not compared", nil, started, nil)
+	for _, r := range gates.Refused {
+		s.gate(clean(experiment)+".refused", clean(r.Arm)+at(r.Cell), "", r.Reason, gates.UndecidedFails)
+	}
+	return []suite{s}
 }
 
 type suite struct {
@@ -144,6 +144,24 @@ func (s *suite) gate(class, name, failure, open string, strict bool) {
 		failure = open
 	}
 	s.add(class, name, failure, open)
+}
+
+// gates adds the gates of a cell.
+func (s *suite) gates(experiment string, cell result.Cell, gates Gates) {
+	for _, g := range gates.Results {
+		if g.Cell.Key() != cell.Key() {
+			continue
+		}
+		failure, open := "", ""
+		switch g.Outcome {
+		case "held":
+		case "failed":
+			failure = "the ratio is " + ratio(g.Ratio) + " (" + interval(g.CI) + ")"
+		default:
+			open = "rpclab could not tell: " + g.Reason
+		}
+		s.gate(clean(experiment)+".gates", clean(g.Arm)+": "+clean(g.Gate), failure, open, gates.UndecidedFails)
+	}
 }
 
 // verdict adds a verdict, with its sentence in the output of the suite.

@@ -23,11 +23,17 @@ func TestJUnitMatchesItsSchema(t *testing.T) {
 	}
 	full := channels()
 	for name, draw := range map[string]func(io.Writer) error{
-		"single-round.xml":   func(w io.Writer) error { return JUnit(w, single, checks) },
-		"channels.xml":       func(w io.Writer) error { return JUnit(w, full, nil) },
+		"single-round.xml": func(w io.Writer) error { return JUnit(w, single, checks, Gates{}) },
+		"channels.xml":     func(w io.Writer) error { return JUnit(w, full, nil, Gates{}) },
+		"gated.xml": func(w io.Writer) error {
+			return JUnit(w, single, nil, Gates{Results: []result.GateResult{
+				{Arm: "kuberesolver", Gate: "p50 ratio < 1.1", Outcome: "failed", Ratio: 1.3, CI: [2]float64{1.2, 1.4}},
+				{Arm: "kuberesolver", Gate: "p99 ratio < 1.1", Reason: "1 round; at least 4 are needed"},
+			}, UndecidedFails: true})
+		},
 		"compare.xml":        func(w io.Writer) error { return CompareJUnit(w, sampleComparison(), false) },
 		"compare-strict.xml": func(w io.Writer) error { return CompareJUnit(w, sampleComparison(), true) },
-		"empty.xml":          func(w io.Writer) error { return JUnit(w, result.Document{}, nil) },
+		"empty.xml":          func(w io.Writer) error { return JUnit(w, result.Document{}, nil, Gates{}) },
 	} {
 		var text bytes.Buffer
 		if err := draw(&text); err != nil {

@@ -200,7 +200,7 @@ func TestPowerOfCycles(t *testing.T) {
 	t.Parallel() // each test has its own random numbers
 	const arms = 5
 	rows := []string{
-		"| time | slower by | isolated | in turns, nothing shared | neighbours share 0.3 | 0.5 | 0.7 |",
+		"| time | slower by | isolated | in turns, autocorrelation 0 | 0.3 | 0.5 | 0.7 |",
 		"|--:|--:|---|---|---|---|---|",
 	}
 	for _, seconds := range []int{20, 30, 60, 120} {

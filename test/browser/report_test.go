@@ -101,12 +101,12 @@ func TestAChartIsZoomedByKeyboardAndByDraggingAndTheAddressKeepsIt(t *testing.T)
 		address := eval[string](t, p, `decodeURIComponent(location.hash)`)
 		return strings.HasPrefix(address, "#zoom.timeline=") && strings.HasSuffix(address, "&section=latency")
 	})
-	if err := p.Eval(`location.reload()`, nil); err != nil {
+	if err := p.Eval(`window.last = true; location.reload()`, nil); err != nil {
 		t.Fatal(err)
 	}
 	testkit.Await(t, "the same view and section after a reload", func() bool {
 		var again string
-		err := p.Eval(ticks+` + (Math.abs(document.getElementById("latency").getBoundingClientRect().top) < 100 ? "" : " elsewhere")`, &again)
+		err := p.Eval(ticks+` + (window.last ? " before" : "") + (Math.abs(document.getElementById("latency").getBoundingClientRect().top) < 100 ? "" : " elsewhere")`, &again)
 		return err == nil && again == near
 	})
 	eval[bool](t, p, picture+`.focus(), true`)

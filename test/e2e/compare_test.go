@@ -182,9 +182,14 @@ func TestTheArmsOfARunAreGatedAgainstTheirBaseline(t *testing.T) {
 		{"p50 ratio < 9", 0, "rpclab: gates: passed: 1 passed, 0 failed, 0 undecided"},
 	} {
 		undisturbed(t, func(_ int, wrong func(string, ...any)) {
-			s := rpclab(t, "run", file, "--no-store", "--against", "baseline", "--gate", c.gate)
+			junit := filepath.Join(t.TempDir(), "gates.xml")
+			s := rpclab(t, "run", file, "--no-store", "--against", "baseline", "--gate", c.gate, "--junit", junit)
 			if s.code != c.code || !strings.Contains(s.stderr, c.says) {
 				wrong("%s: exit code %d, want %d and %q\n%s", c.gate, s.code, c.code, c.says, s.stderr)
+			}
+			text, err := os.ReadFile(junit)
+			if failed := strings.Contains(string(text), `<failure message="the ratio is `); err != nil || failed != (c.code == 1) || !strings.Contains(string(text), `classname="versions.gates"`) {
+				wrong("%s: %v, want a test for the gate in\n%s", c.gate, err, text)
 			}
 		})
 	}

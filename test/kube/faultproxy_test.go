@@ -26,7 +26,7 @@ events:
   - {at: 8s, recover: true}
   - {at: 9s, fail: {backends: 1, code: RESOURCE_EXHAUSTED, share: 50 %%}}
   - {at: 13s, recover: true}
-  - {at: 14s, flap: {backends: 1, every: 6s}}
+  - {at: 14s, flap: {backends: 1, every: 10s}}
   - {at: 24s, recover: true}
   - {at: 25s, pause: 1}
   - {at: 43s, resume: true}
@@ -125,7 +125,7 @@ func TestAPodOfTheUserWithMutualTLSIsSlowFailsAndFlaps(t *testing.T) {
 // The proxies of pods that a rollout replaces accept connections until the servers behind them no longer do.
 func TestARolloutOfPodsWithFaultProxiesLosesNoCalls(t *testing.T) {
 	t.Parallel()
-	d := withEvents(t, imageServer(t, ", replicas: 2"), "20s", "[{at: 1s, slow: {backends: 1, by: 1ms}}, {at: 3s, roll: true}]")
+	d := withEvents(t, imageServer(t, ", replicas: 2"), "40s", "[{at: 1s, slow: {backends: 1, by: 1ms}}, {at: 3s, roll: true}]")
 	for _, e := range d.Events {
 		if e.Error != "" || e.Failed > 0 {
 			t.Errorf("%s: error %q, %d calls failed: %v", e.What, e.Error, e.Failed, e.Errors)

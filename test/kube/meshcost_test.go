@@ -122,13 +122,13 @@ func meshAnswer(d result.Document) string {
 	times := func(arm string) string {
 		v := verdictOn(d, "latency_p50", arm, "none")
 		if v.Decision != "worse" {
-			return fmt.Sprintf("between %.2f and %.2f times as long", v.CI[0], v.CI[1])
+			return fmt.Sprintf("a time that is undecided (%.2f–%.2f times as long)", v.CI[0], v.CI[1])
 		}
 		return fmt.Sprintf("%.2f times as long (%.2f–%.2f)", v.Ratio, v.CI[0], v.CI[1])
 	}
 	return fmt.Sprintf("**With strict mutual TLS, the median call takes %s through Istio as without a proxy, and %s through rpclab's Envoy sidecar. "+
 		"A call costs %.0f µs of CPU time in Istio's proxies, and %.0f µs in the sidecar. A gRPC client that asks istiod itself (istio-xds) needs no proxy: "+
-		"the median call takes %s.**", times("istio"), times("envoy-sidecar"),
+		"its median call takes %s.**", times("istio"), times("envoy-sidecar"),
 		armOf(d, "istio").Resources.Proxy.CPU, armOf(d, "envoy-sidecar").Resources.Proxy.CPU, times("istio-xds"))
 }
 
@@ -144,8 +144,8 @@ func meshPage(byMode map[string]result.Document, studies []string) string {
 A call through Istio passes two Envoys, beside the caller and beside the backend; a call through rpclab's Envoy sidecar
 passes one, without encryption. In the arms xds and istio-xds the gRPC client itself gets the backends, from rpclab's
 control plane or from istiod, and calls them without a proxy and without encryption. One caller makes 200 calls/s to
-three backends. Latencies are in milliseconds. CPU time is in microseconds a call, of all processes of a kind. Memory is
-of all proxies, in MiB.
+three backends. Latencies are in milliseconds. CPU time per call, in microseconds, is the sum over all callers, proxies or servers.
+Memory is that of all proxies, in MiB.
 
 Made on %s with %d CPUs (%s), Linux %s, Kubernetes %s on the same machine. Rounds: %d.
 Each row says how its p50 compares with that of none, with the range of the ratio. Where a row is undecided and its range
@@ -168,6 +168,6 @@ them again:
 	b.WriteString("## Experiments of the studies\n\nOne quick round of each, in which arms go through Istio. In balancing, ClusterIP keeps a connection to one backend; the sidecar\n" +
 		"spreads its calls. rollout replaces all backends under load.\n\n" +
 		"| mutual TLS | experiment | route | calls | lost | backends called | p50 | p99 |\n|---|---|---|--:|--:|---|--:|--:|\n" + strings.Join(studies, "\n") + "\n\n")
-	b.WriteString("**Not proven here:** Linkerd, which is in no package registry that the test cluster is built from. Results with its route say so.\n")
+	b.WriteString("**Not proven here:** Linkerd. The test cluster is built only from package registries, and none of them has Linkerd. Results\nwith its route say so.\n")
 	return b.String()
 }
