@@ -2,15 +2,21 @@ package browser
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp/kb"
 
+	"rpclab/internal/analysis"
+	"rpclab/internal/experiment"
 	"rpclab/internal/process"
+	"rpclab/internal/result"
 	"rpclab/internal/testkit"
 	"rpclab/internal/testkit/chrome"
 )
@@ -229,6 +235,44 @@ func TestTwoSelectedRunsAreCompared(t *testing.T) {
 	}
 	found := l.open(t, "/runs?search=nothing-has-this", desk)
 	await(t, found, "the search of the address", `document.querySelector("#search").value === "nothing-has-this" && document.querySelector("[role=status].note").textContent === "No run matches."`)
+}
+
+// keep stores a run of four trials of 10,000 calls each. lost is how many calls each loses, and first when new
+// backends have their first call, in ms after the event that adds them; nil: never.
+func (l *station) keep(t *testing.T, id string, lost uint64, first *float64) {
+	t.Helper()
+	store, err := result.OpenStore(filepath.Join(l.dir, "data"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	began := time.Date(2026, 11, 20, 10, int(lost), 0, 0, time.UTC)
+	arm := result.Arm{Name: "shared", Route: "clusterip"}
+	for round := range 4 {
+		x := trial(rand.New(rand.NewPCG(1, lost)), experiment.Trial{Round: round + 1, Order: round}, began, 5)
+		x.Calls, x.Errors, x.ElapsedMS = 10_000, map[string]uint64{"UNAVAILABLE": lost}, 1500
+		x.Events = []result.Event{{AtMS: 1000, What: "scale 10", Action: "scale", Count: 10, Ready: 5, Added: 5, Took: result.Took{FirstCall: first}}}
+		arm.Trials = append(arm.Trials, x)
+	}
+	d := result.Document{Schema: result.Schema, ID: id, Experiment: "growing", Question: "Do callers find new backends?", Cluster: "local", Started: began,
+		Finished: &began, Rounds: 4, TrialCount: 4, Headline: []string{"followed", "failed", "elapsed"}, Arms: []result.Arm{arm}}
+	if err := store.Save(t.Context(), analysis.Assemble(d)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestStoredRunsAreComparedInTheUnitsOfTheirHeadline(t *testing.T) {
+	l := newStation(t)
+	l.keep(t, "found", 2, new(1200.))
+	l.keep(t, "never", 4, nil)
+	p := l.open(t, "/compare?run=found&run=never", desk)
+	await(t, p, "the comparison", `document.querySelector(".comparison figure svg")`)
+	rows := eval[[]string](t, p, `[...document.querySelector(".comparison table").tBodies[0].rows].map((row) => [...row.cells].slice(1, 4).map((c) => c.textContent).join("; "))`)
+	want := []string{"followed, ms; 1,200; –", "lost calls, share; 0.0002; 0.0004", "elapsed, ms; 1,500; 1,500"}
+	if !slices.Equal(rows, want) {
+		t.Errorf("the headline metrics are %q, want %q", rows, want)
+	}
+	fits(t, p)
 }
 
 func TestTheLivePageSurvivesARestartAndStopsARun(t *testing.T) {

@@ -10,7 +10,7 @@ import { merge } from "./merge";
 
 const words: Record<string, string> = { better: "▲ better", worse: "▼ worse", equivalent: "= equivalent", undecided: "? undecided" };
 
-const units: Record<string, string> = { rate: "calls/s", capacity: "capacity, calls/s", errors: "errors, share", balance: "balance, Jain's index", convergence: "balanced again, ms" };
+const units: Record<string, string> = { rate: "calls/s", capacity: "capacity, calls/s", errors: "errors, share", balance: "balance, Jain's index", convergence: "balanced again, ms", elapsed: "elapsed, ms", failed: "lost calls, share", followed: "followed, ms" };
 
 // describeMetric returns a metric with its unit, and the divisor of its values.
 function describeMetric(metric: string): [string, number] {
@@ -19,6 +19,9 @@ function describeMetric(metric: string): [string, number] {
   if (of === "latency") return [`${what === "p999" ? "p99.9" : what}, ms`, 1];
   return what === "memory" ? [`${of}, MB`, 1e6] : [`${of}, µs per call`, 1];
 }
+
+// valueOf formats what an arm measured. Only shares of calls can be 0; another 0 says that there is no value.
+const valueOf = (v: number, metric: string, divisor: number): string => (v === 0 && metric !== "failed" && metric !== "errors" ? "–" : short(v / divisor));
 
 const ratio = (v: number): string => (v > 0 && v < 9.995 ? v.toFixed(2) : short(v));
 
@@ -75,7 +78,7 @@ function comparison(c: Comparison): HTMLElement {
   const ratios = (title: string, all: Comparison["ratios"]) => {
     table(title, columns, all.map((r) => {
       const [name, divisor] = describeMetric(r.metric);
-      return [r.arm + (sweep ? `, ${cellText(r.cell)}` : ""), name, short(r.a / divisor), short(r.b / divisor), r.ratio ? ratioMark(r.bound) + ratio(r.ratio) : "–", r.ci[0] || r.ci[1] ? `${ratio(r.ci[0])}–${ratio(r.ci[1])}` : "–", words[r.decision] ?? r.decision];
+      return [r.arm + (sweep ? `, ${cellText(r.cell)}` : ""), name, valueOf(r.a, r.metric, divisor), valueOf(r.b, r.metric, divisor), r.ratio ? ratioMark(r.bound) + ratio(r.ratio) : "–", r.ci[0] || r.ci[1] ? `${ratio(r.ci[0])}–${ratio(r.ci[1])}` : "–", words[r.decision] ?? r.decision];
     }));
     const reasons = [...new Set(all.map((r) => r.reason).filter((reason) => reason))];
     if (reasons.length > 0) box.append(element("ul", { class: "reasons" }, ...reasons.map((reason) => element("li", {}, `undecided: ${reason}`))));
