@@ -68,6 +68,37 @@ func TestTheReportOfEveryBuiltInExperimentInFullIsSmallAndDrawn(t *testing.T) {
 	}
 }
 
+// Failed calls can be many times those that are answered, or all that there are.
+func TestFailedCallsOverTimeAreDrawnHoweverManyTheyAre(t *testing.T) {
+	for name, c := range map[string]struct {
+		answered uint64 // by each of ten backends, of 100 calls in 100 ms
+		want     bool   // a text that says how many failed
+	}{
+		"most": {1, true},
+		"all":  {0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := drawn(t, "endless.yaml", []byte(endless), 1)
+			line := d.Arms[0].Trials[0].Timeline
+			for i := range line.Errors {
+				line.Errors[i] = 100 - 10*c.answered
+				for _, calls := range line.Backends {
+					calls[i] = c.answered
+				}
+			}
+			p := page(t, d, desk)
+			sound(t, p)
+			chart := `document.querySelector("[data-chart=timeline] svg.plot")`
+			if text := eval[string](t, p, chart+`.textContent`); strings.Contains(text, "up to 900 failed") != c.want {
+				t.Errorf("the chart says %q; up to 900 failed: want %v", text, c.want)
+			}
+			if n := eval[int](t, p, `[...`+chart+`.querySelectorAll("[aria-label=rect] rect")].filter((r) => r.getBoundingClientRect().height > 1).length`); n == 0 {
+				t.Error("no failed calls are drawn")
+			}
+		})
+	}
+}
+
 func TestASweepShowsTheSelectedCell(t *testing.T) {
 	p := page(t, full(t, "channels"), desk)
 	shown := `[...document.querySelectorAll("[data-cell]")].filter(e => !e.hidden).map(e => e.dataset.cell).join()`

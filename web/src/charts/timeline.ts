@@ -19,6 +19,8 @@ const rates = (c: Timeline) => Array.from({ length: length(c) }, (_, i) => perSe
 
 const peak = (c: Timeline) => Math.max(0, ...rates(c));
 
+const peakFailed = (c: Timeline) => Math.max(0, ...c.errors.map((n) => perSecond(c, n)));
+
 // p95Rate is the rate that 95 % of the steps stay below: one burst must not flatten the rest.
 function p95Rate(all: Shown[]): number {
   const sorted = all.flatMap((s) => rates(s.timeline)).filter((v) => v > 0).sort((a, b) => a - b);
@@ -37,9 +39,10 @@ export const timeline: Chart = {
     const all = shown(view, cell);
     const highest = Math.max(...all.map((s) => peak(s.timeline)));
     const top = Math.min(highest, 1.5 * p95Rate(all));
-    const bottom = Math.max(...all.map((s) => Math.max(0, ...s.timeline.errors.map((n) => perSecond(s.timeline, n)))));
+    const failed = Math.max(...all.map((s) => peakFailed(s.timeline)));
+    const bottom = top > 0 ? Math.min(failed, top) : failed; // many failed calls must not flatten the answered ones
     const end = Math.max(...all.map((s) => (length(s.timeline) * s.timeline.step) / 1000));
-    return smallMultiples(all, width, 400, (s, w) => ({ title: view.arms[s.arm], plots: [one(view.arms[s.arm], s.timeline, w, { top, bottom: Math.min(bottom, top), end })] }));
+    return smallMultiples(all, width, 400, (s, w) => ({ title: view.arms[s.arm], plots: [one(view.arms[s.arm], s.timeline, w, { top, bottom, end })] }));
   },
   table(view, cell) {
     const all = shown(view, cell);
@@ -57,6 +60,7 @@ function one(name: string, c: Timeline, width: number, scale: { top: number; bot
   const at = (i: number) => ((i + 0.5) * c.step) / 1000;
   const layers = c.backends.flatMap((b, n) => b.calls.map((calls, i) => ({ t: at(i), rate: perSecond(c, calls), backend: b.backend, n })));
   const over = peak(c) > scale.top ? [peak(c)] : [];
+  const under = peakFailed(c) > scale.bottom ? [peakFailed(c)] : [];
   const failed = c.errors.map((n, i) => ({ t0: (i * c.step) / 1000, t1: ((i + 1) * c.step) / 1000, rate: Math.max(-perSecond(c, n), -scale.bottom) })).filter((p) => p.rate < 0);
   const events = (c.marks ?? []).map((m, i) => ({ t: m.at / 1000, n: String(i + 1), what: m.what }));
   return plot(`Calls over time of ${name}`, {
@@ -69,6 +73,7 @@ function one(name: string, c: Timeline, width: number, scale: { top: number; bot
       Plot.rect(failed, { x1: "t0", x2: "t1", y1: 0, y2: "rate", fill: "var(--bad)" }),
       Plot.ruleY([0], { stroke: "var(--line-strong)" }),
       Plot.text(over, { frameAnchor: "top-right", text: (v: number) => `up to ${tick(v)}`, dy: -14, fill: "var(--quiet)", clip: false }),
+      Plot.text(under, { frameAnchor: "bottom-right", text: (v: number) => `up to ${tick(v)} failed`, dy: -2, fill: "var(--ink)", stroke: "var(--paper)", strokeWidth: 3, clip: false }),
       Plot.ruleX(events, { x: "t", stroke: "var(--ink)", strokeDasharray: "2 2" }),
       Plot.text(events, { x: "t", text: "n", frameAnchor: "top", dy: -14, fill: "var(--ink)", fontWeight: 600, title: "what", clip: false }),
     ],
