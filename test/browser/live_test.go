@@ -3,6 +3,7 @@ package browser
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -172,6 +173,18 @@ func TestTheLivePageFollowsARunFromStartToVerdictByKeyboardOnAPhone(t *testing.T
 	}
 	fits(t, p)
 	picture(t, p, "live")
+
+	// The same state again, as after a lost connection.
+	eval[string](t, p, `document.querySelector(".eyebrow b").dataset.before = "yes"`)
+	response, err := http.Post(l.url+"/api/v1/runs/none/stop", "application/json", strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	await(t, p, "another state", `document.querySelector(".eyebrow b") && !document.querySelector(".eyebrow [data-before]")`)
+	if links := eval[int](t, p, `document.querySelectorAll(".answer a").length`); links != 1 {
+		t.Errorf("the answer has %d links to the report, want 1", links)
+	}
 
 	reach(t, p, `.answer a`)
 	press(t, p, kb.Enter, 1)

@@ -51,9 +51,8 @@ export class RunView {
     setText(this.question, run ? run.question : phases.idle);
     this.eyebrow.replaceChildren(...(run ? [element("b", {}, phases[state.phase]), element("span", {}, run.experiment + (run.quick ? ", quick" : "")), element("span", {}, run.id)] : []));
     const hint = run ? "" : "Start a run, or open the last answers below.";
-    setText(this.answer, state.answer ?? state.why ?? hint);
-    if (state.answer && state.why) this.answer.append(` (${state.why})`);
-    if (run && !active && state.phase !== "failed") this.answer.append(" ", element("a", { href: reportPath(run.id) }, "Open the report"));
+    const said = state.answer && state.why ? `${state.answer} (${state.why})` : state.answer ?? state.why ?? hint;
+    this.showAnswer(said, run && !active && state.phase !== "failed" ? reportPath(run.id) : "");
     this.showFailed(state.failed_runs);
     this.stop.hidden = !active;
     this.stop.disabled = state.phase === "stopping";
@@ -67,6 +66,13 @@ export class RunView {
     this.numbers(state, trials);
     this.append(trials);
     document.title = run && active ? `${state.done}/${run.planned} ${run.experiment} – rpclab` : "rpclab";
+  }
+
+  // showAnswer shows a text with a link to the report, if there is one, and changes them only if they differ.
+  private showAnswer(said: string, report: string): void {
+    if (this.answer.dataset.shown === said + report) return;
+    this.answer.dataset.shown = said + report;
+    this.answer.replaceChildren(said, ...(report ? [" ", element("a", { href: report }, "Open the report")] : []));
   }
 
   // showFailed shows the runs that failed before runs that were queued behind them.
