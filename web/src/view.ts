@@ -30,7 +30,7 @@ export interface Series {
   cost?: { party: string; cpu: number; mb: number }[];
   timeline?: Timeline;
   over_time?: { round: number; step: number; p50: Maybe[]; p99: Maybe[] };
-  memory?: { round: number; step: number; mb: number[] };
+  memory?: { round: number; step: number; mb: number[]; start: number; end: number }; // mb: the most of each step
   capacity?: { rate: number; low: number; high: number };
   published?: { metric: string; published: number; measured: number; bound?: boolean }[];
 }

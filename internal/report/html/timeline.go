@@ -62,10 +62,12 @@ func memory(arm result.Arm, most int) *Memory {
 	if !ok {
 		return nil
 	}
-	together := (len(t.Memory.Servers) + most - 1) / most
-	m := &Memory{Round: t.Round, Step: Num(t.Memory.IntervalMS * int64(together))}
-	for i := 0; i < len(t.Memory.Servers); i += together {
-		m.MB = append(m.MB, Num(float64(t.Memory.Servers[i])/1e6))
+	readings := t.Memory.Servers
+	together := (len(readings) + most - 1) / most
+	mb := func(bytes uint64) Num { return Num(float64(bytes) / 1e6) }
+	m := &Memory{Round: t.Round, Step: Num(t.Memory.IntervalMS * int64(together)), Start: mb(readings[0]), End: mb(readings[len(readings)-1])}
+	for step := range slices.Chunk(readings, together) {
+		m.MB = append(m.MB, mb(slices.Max(step)))
 	}
 	return m
 }

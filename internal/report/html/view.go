@@ -79,8 +79,10 @@ type OverTime struct {
 // Memory is that of an arm's servers together, over one trial.
 type Memory struct {
 	Round int   `json:"round"`
-	Step  Num   `json:"step"` // milliseconds between two points
-	MB    []Num `json:"mb"`
+	Step  Num   `json:"step"`  // milliseconds between two points
+	MB    []Num `json:"mb"`    // the most of each step
+	Start Num   `json:"start"` // the first reading, in MB
+	End   Num   `json:"end"`   // the last reading, in MB
 }
 
 // Capacity is the rate that a search found, with the range of its rounds.

@@ -66,6 +66,19 @@ func TestATimelineKeepsEveryCallInFewerSteps(t *testing.T) {
 	}
 }
 
+func TestMemoryKeepsItsMaximumAndItsEndsInFewerSteps(t *testing.T) {
+	servers := make([]uint64, 300)
+	for i := range servers {
+		servers[i] = uint64(100+i) * 1e6
+	}
+	servers[151] = 900e6
+	m := memory(result.Arm{Trials: []result.Trial{{Round: 1, Memory: &result.Memory{IntervalMS: 1000, Servers: servers}}}}, 150)
+	if len(m.MB) != 150 || m.Step != 2000 || slices.Max(m.MB) != 900 || m.Start != 100 || m.End != 399 {
+		t.Errorf("%d steps of %g ms with at most %g MB, from %g to %g MB; want 150 of 2,000 ms with at most 900 MB, from 100 to 399 MB",
+			len(m.MB), float64(m.Step), float64(slices.Max(m.MB)), float64(m.Start), float64(m.End))
+	}
+}
+
 func TestANumberHasFourDigitsAndNaNIsNull(t *testing.T) {
 	got, err := json.Marshal([]Num{0.000123456, 123456, Num(math.NaN()), Num(math.Inf(1)), -2})
 	if err != nil || string(got) != "[0.0001235,123500,null,null,-2]" {

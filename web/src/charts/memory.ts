@@ -29,7 +29,7 @@ export const memory: Chart = {
           const last = points(s).slice(-1);
           return [
             Plot.line(points(s), { x: "t", y: "mb", stroke: of.color, strokeWidth: of.width, strokeDasharray: of.dash, className }),
-            Plot.dot(last, { x: "t", y: "mb", symbol: of.symbol, fill: of.color, stroke: "var(--paper)", r: 4, className, title: (p: { mb: number }) => `${view.arms[s.arm]}, at the end: ${short(p.mb)} MB` }),
+            Plot.dot(last, { x: "t", y: "mb", symbol: of.symbol, fill: of.color, stroke: "var(--paper)", r: 4, className, title: () => `${view.arms[s.arm]}, at the end: ${short(s.memory.end)} MB` }),
           ];
         }),
       ],
@@ -37,6 +37,6 @@ export const memory: Chart = {
   },
   table: (view, cell) => ({
     columns: [{ name: "arm" }, { name: "start, MB", number: true }, { name: "end, MB", number: true }, { name: "maximum, MB", number: true }],
-    rows: shown(view, cell).map((s) => [view.arms[s.arm], short(s.memory.mb[0]), short(s.memory.mb[s.memory.mb.length - 1]), short(Math.max(...s.memory.mb))]),
+    rows: shown(view, cell).map((s) => [view.arms[s.arm], short(s.memory.start), short(s.memory.end), short(Math.max(...s.memory.mb))]),
   }),
 };
