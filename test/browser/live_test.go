@@ -286,6 +286,19 @@ func TestStoredRunsAreComparedInTheUnitsOfTheirHeadline(t *testing.T) {
 		t.Errorf("the headline metrics are %q, want %q", rows, want)
 	}
 	fits(t, p)
+
+	trend := l.open(t, "/trend?experiment=growing&metric=errors", desk)
+	await(t, trend, "the trend", `document.querySelector("figure svg") && document.querySelector("tbody")`)
+	for _, want := range []string{"0.02 %", "0.04 %"} {
+		if text := eval[string](t, trend, `document.querySelector("tbody").textContent`); !strings.Contains(text, want) {
+			t.Errorf("the errors of the runs are %q, want %s", text, want)
+		}
+	}
+	if ticks := eval[[]string](t, trend, `[...document.querySelectorAll("[aria-label='y-axis tick label'] text")].map((text) => text.textContent)`); len(ticks) < 3 ||
+		len(slices.Compact(slices.Clone(ticks))) != len(ticks) {
+		t.Errorf("the axis of errors reads %q, want different numbers", ticks)
+	}
+	fits(t, trend)
 }
 
 func TestTheLivePageSurvivesARestartAndStopsARun(t *testing.T) {

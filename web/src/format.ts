@@ -18,4 +18,8 @@ export function tick(v: number): string {
   return Math.abs(v) >= 1000 ? whole.format(v) : `${+v.toPrecision(3)}`;
 }
 
-export const percent = (share: number): string => `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;
+// percent has two digits: 20 %, 2.5 %, 0.04 %.
+export function percent(share: number): string {
+  const v = 100 * share;
+  return v > 0 && v < 0.995 ? `${+v.toPrecision(2)} %` : `${v.toFixed(v < 9.95 ? 1 : 0)} %`;
+}
