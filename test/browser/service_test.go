@@ -54,6 +54,7 @@ func TestALoadOnAnAddressIsStartedFromThePage(t *testing.T) {
 	if !eval[bool](t, p, `document.getElementById("rate").closest(".field").hidden && document.getElementById("call").closest(".field").hidden`) {
 		t.Error("the form asks for a rate or a call, although the experiment has them")
 	}
+	choose(t, p, "rounds", "0") // which a load does not have
 	choose(t, p, "experiment", "load")
 	choose(t, p, "service", "\naddress")
 	choose(t, p, "address", address)

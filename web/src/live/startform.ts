@@ -48,6 +48,9 @@ export async function startForm(container: HTMLElement): Promise<void> {
     const e = offered.experiments.find((e) => e.name === name.value);
     for (const f of comparing) f.hidden = !e;
     for (const f of loading) f.hidden = !!e;
+    // A browser checks hidden fields too, and does not start a run with a wrong value in one of them.
+    rounds.disabled = !e;
+    rate.disabled = duration.disabled = !!e;
     service.requireOne(!e);
     question.textContent = e?.question ?? "How does a service respond at a rate?";
     choices.replaceChildren(...(e?.arms ?? []).map((arm) => element("label", {}, element("input", { type: "checkbox", name: "arm", value: arm, checked: "" }), arm)));
