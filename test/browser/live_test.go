@@ -299,6 +299,9 @@ func TestStoredRunsAreComparedInTheUnitsOfTheirHeadline(t *testing.T) {
 		t.Errorf("the axis of errors reads %q, want different numbers", ticks)
 	}
 	fits(t, trend)
+	// An experiment that the page does not offer is shown, instead of another.
+	other := l.open(t, "/trend?experiment=older", desk)
+	await(t, other, "the experiment of the address", `document.querySelector("#experiment").value === "older" && document.querySelector(".none")`)
 }
 
 func TestTheLivePageSurvivesARestartAndStopsARun(t *testing.T) {

@@ -17,7 +17,9 @@ const metrics: [string, string, string][] = [
 
 export async function trend(main: HTMLElement): Promise<void> {
   const query = new URLSearchParams(location.search);
-  const names = (await getOverview()).filter((e) => e.last).map((e) => e.name).sort();
+  const listed = (await getOverview()).filter((e) => e.last).map((e) => e.name);
+  const linked = query.getAll("experiment").filter((n) => n); // may be older than the experiments of the overview
+  const names = [...new Set([...listed, ...linked])].sort();
   let zoom = parseZoom(query.get("zoom"));
   const option = (value: string, text: string, chosen: string | null) => element("option", { value, ...(value === chosen ? { selected: "" } : {}) }, text);
   const name = element("select", { id: "experiment" }, ...names.map((n) => option(n, n, query.get("experiment"))));
