@@ -301,7 +301,7 @@ func TestStoredRunsAreComparedInTheUnitsOfTheirHeadline(t *testing.T) {
 	fits(t, trend)
 	// An experiment that the page does not offer is shown, instead of another.
 	other := l.open(t, "/trend?experiment=older", desk)
-	await(t, other, "the experiment of the address", `document.querySelector("#experiment").value === "older" && document.querySelector(".none")`)
+	await(t, other, "the experiment of the address", `document.querySelector("#experiment")?.value === "older" && document.querySelector(".none")`)
 }
 
 func TestTheLivePageSurvivesARestartAndStopsARun(t *testing.T) {

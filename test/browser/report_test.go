@@ -132,12 +132,14 @@ func TestAChartIsZoomedByKeyboardAndByDraggingAndTheAddressKeepsIt(t *testing.T)
 		address := eval[string](t, p, `decodeURIComponent(location.hash)`)
 		return strings.HasPrefix(address, "#zoom.timeline=") && strings.HasSuffix(address, "&section=latency")
 	})
-	if err := p.Eval(`window.last = true; location.reload()`, nil); err != nil {
+	// The page before the reload answers for a while.
+	if err := p.Eval(`document.documentElement.dataset.before = "yes", location.reload()`, nil); err != nil {
 		t.Fatal(err)
 	}
 	testkit.Await(t, "the same view and section after a reload", func() bool {
 		var again string
-		err := p.Eval(ticks+` + (window.last ? " before" : "") + (Math.abs(document.getElementById("latency").getBoundingClientRect().top) < 100 ? "" : " elsewhere")`, &again)
+		err := p.Eval(ticks+` + (Math.abs(document.getElementById("latency").getBoundingClientRect().top) < 100 ? "" : " elsewhere") +
+			(document.documentElement.dataset.before ?? "")`, &again)
 		return err == nil && again == near
 	})
 	eval[bool](t, p, picture+`.focus(), true`)
