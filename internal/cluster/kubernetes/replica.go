@@ -137,14 +137,19 @@ func (r *replica) adopt(process *agent.Process) error {
 func (r *replica) attached() *agent.Process {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.process == nil {
+	if r.process == nil || isDone(r.process) {
 		return nil
 	}
+	return r.process
+}
+
+// isDone says whether a process has exited or is no longer attached.
+func isDone(p *agent.Process) bool {
 	select {
-	case <-r.process.Done():
-		return nil
+	case <-p.Done():
+		return true
 	default:
-		return r.process
+		return false
 	}
 }
 
@@ -155,15 +160,10 @@ func (r *replica) hasEnded() bool {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.process == nil {
+	if r.process == nil || !isDone(r.process) {
 		return false
 	}
-	select {
-	case <-r.process.Done():
-		return r.stopping || r.pod.DeletionTimestamp != nil || !errors.Is(r.process.Err(), agent.ErrDisconnected)
-	default:
-		return false
-	}
+	return r.stopping || r.pod.DeletionTimestamp != nil || !errors.Is(r.process.Err(), agent.ErrDisconnected)
 }
 
 // update notes the pod's present state, and describes unexpected exits that are new in it.
