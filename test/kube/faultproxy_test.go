@@ -19,7 +19,7 @@ question: What does a slow backend cost, what one that fails, one whose health a
 services:
   shop:
     %s
-defaults: {service: shop, workload: {call: hello}, route: endpointslice, caller: {timeout: 20s}, load: {open: {rate: 100, duration: 55s}}}
+defaults: {service: shop, workload: {call: hello}, route: endpointslice, caller: {timeout: 40s}, load: {open: {rate: 100, duration: 55s}}}
 arms: {watching: {}}
 events:
   - {at: 2s, slow: {backends: 1, by: 400ms}}
@@ -81,12 +81,12 @@ func TestConnectionsOfPodsAreCut(t *testing.T) {
 	cuts(t, "--service", greeter(t, imageServer(t, ", replicas: 2")))
 }
 
-// cuts resets the connections of one of two pods, and later drops its packets for five seconds.
+// cuts resets the connections of one of two pods, and later drops its packets for ten seconds.
 func cuts(t *testing.T, more ...string) {
 	t.Helper()
 	d := mustRun(t, append(more, "churn", "--quick", "--arms", "endpointslice", "--set", "headline=[failed]", "--set", "load.open.rate=100",
-		"--set", "load.open.duration=25s", "--set", "caller.timeout=1s",
-		"--set", "events=[{at: 2s, cut: {backends: 1}}, {at: 6s, cut: {backends: 1, how: blackhole}}, {at: 11s, recover: true}]")...)
+		"--set", "load.open.duration=30s", "--set", "caller.timeout=1s",
+		"--set", "events=[{at: 2s, cut: {backends: 1}}, {at: 6s, cut: {backends: 1, how: blackhole}}, {at: 16s, recover: true}]")...)
 	trial := d.Arms[0].Trials[0]
 	if len(trial.Events) != 3 || trial.Failed != "" || len(trial.Lost) > 0 {
 		t.Fatalf("%d events, want 3; failure %q, lost %v", len(trial.Events), trial.Failed, trial.Lost)
@@ -95,8 +95,8 @@ func cuts(t *testing.T, more ...string) {
 		checkCut(t, e)
 	}
 	dropped := trial.Events[1]
-	if lost := dropped.Errors["DEADLINE_EXCEEDED"]; lost < 150 { // half of five seconds' calls are 250
-		t.Errorf("%s: %v calls failed, want about 250 with DEADLINE_EXCEEDED", dropped.What, dropped.Errors)
+	if lost := dropped.Errors["DEADLINE_EXCEEDED"]; lost < 150 { // half of ten seconds' calls are 500
+		t.Errorf("%s: %v calls failed, want about 500 with DEADLINE_EXCEEDED", dropped.What, dropped.Errors)
 	}
 	cut := dropped.Affected[0]
 	if answered := d.Arms[0].Backends[cut]; answered < 500 { // 300 before, 700 afterwards, less what TCP waits to send again

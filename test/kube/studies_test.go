@@ -208,6 +208,9 @@ func testChannels(t *testing.T) {
 	}
 	scale(10)
 	pods := strings.Fields(kubectl(t, "-n", "rpclab", "get", "pods", "-o", "name", "-l", "rpclab/mode=kuberesolver,app.kubernetes.io/component=server"))
+	if len(pods) == 0 {
+		t.Fatal("there is no server")
+	}
 	before := ready(t)
 	kubectl(t, "-n", "rpclab", "delete", pods[0], "--now")
 	testkit.AwaitFor(t, patience, "a replacement of the killed server", func() bool { return !slices.Equal(ready(t), before) })
