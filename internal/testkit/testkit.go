@@ -52,15 +52,16 @@ func Await(t *testing.T, what string, ok func() bool) {
 	AwaitFor(t, time.Minute, what, ok)
 }
 
-// AwaitFor polls until ok, or fails the test after so long.
+// AwaitFor polls until ok, or fails the test after so long. It pauses four times as long as a check took, between 5 ms and
+// 1 s, so that checks that start a program leave the processors to what they wait for.
 func AwaitFor(t *testing.T, long time.Duration, what string, ok func() bool) {
 	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(long); time.Now().Before(end); <-tick.C {
+	end := time.Now().Add(long)
+	for began := time.Now(); began.Before(end); began = time.Now() {
 		if ok() {
 			return
 		}
+		<-time.After(min(max(4*time.Since(began), 5*time.Millisecond), time.Second))
 	}
 	t.Fatalf("not within %s: %s", long, what)
 }
