@@ -100,8 +100,8 @@ func TestHealthWatchesAreEndedByTheClient(t *testing.T) {
 	expected := int64(0)
 	for _, engine := range []string{Wire, GRPCGo} {
 		for name, limit := range map[string]func(*Settings){
-			"--stream-messages 1":    func(s *Settings) { s.StreamMessages = 1 },
-			"--stream-duration 50ms": func(s *Settings) { s.StreamDuration = 50 * time.Millisecond },
+			"--stream-messages 1":  func(s *Settings) { s.StreamMessages = 1 },
+			"--stream-duration 1s": func(s *Settings) { s.StreamDuration = time.Second },
 		} {
 			s := validSettings()
 			s.Target, s.Call, s.Data, s.Engine, s.Calls, s.Concurrency = address, "grpc.health.v1.Health/Watch", "{}", engine, 6, 3

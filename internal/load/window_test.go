@@ -3,34 +3,42 @@ package load
 import (
 	"context"
 	"math"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	rpclabv1 "rpclab/api/rpclab/v1"
+	"rpclab/internal/result"
 )
 
 // stallingGreeter answers the first 200 calls at once, and the others 6 s after the first has arrived.
 type stallingGreeter struct {
 	rpclabv1.UnimplementedGreeterServer
 	calls    atomic.Int64
-	released chan struct{}
+	first    sync.Once
+	began    time.Time     // of the first call
+	took     atomic.Int64  // nanoseconds from the first call to the 200th
+	released chan struct{} // closed after 6 s
 }
 
 func (g *stallingGreeter) SayHello(context.Context, *rpclabv1.HelloRequest) (*rpclabv1.HelloReply, error) {
-	call := g.calls.Add(1)
-	if call == 1 {
+	g.first.Do(func() {
+		g.began = time.Now()
 		time.AfterFunc(6*time.Second, func() { close(g.released) })
-	}
-	if call > 200 {
+	})
+	switch call := g.calls.Add(1); {
+	case call == 200:
+		g.took.Store(int64(time.Since(g.began)))
+	case call > 200:
 		<-g.released
 	}
 	return &rpclabv1.HelloReply{}, nil
 }
 
 // A server that stalls near the end of a load answers the last calls after it. That time is not part of
-// the rate. The first 200 calls are due within 0.8 s of a window of 2 s, so the test machine itself may stall
-// for a second.
+// the rate. The first 200 calls are due within 0.8 s of a window of 2 s. If the test machine itself stalls for longer,
+// the load is repeated.
 func TestAStallNearTheEndIsDrainAndNotRate(t *testing.T) {
 	for name, change := range map[string]func(*Settings){
 		"open loop for a time":       func(s *Settings) { s.Rate, s.Duration = 250, 2*time.Second },
@@ -40,10 +48,7 @@ func TestAStallNearTheEndIsDrainAndNotRate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := validSettings()
-			s.Target, s.MaxInFlight, s.Proto = serve(t, &stallingGreeter{released: make(chan struct{})}), 1000, "../../api/rpclab/v1/greeter.proto"
-			change(&s)
-			arm := run(t, s).Arms[0]
+			arm := loadAStallingServer(t, change)
 			if arm.Window == nil {
 				t.Fatal("no window, want 2 s")
 			}
@@ -52,6 +57,23 @@ func TestAStallNearTheEndIsDrainAndNotRate(t *testing.T) {
 				t.Errorf("%d calls, %g calls/s, %+v; want 200 calls in 2 s, and 4 s of drain", arm.Calls, arm.Rate, *arm.Window)
 			}
 		})
+	}
+}
+
+func loadAStallingServer(t *testing.T, change func(*Settings)) result.Arm {
+	t.Helper()
+	const tries = 3
+	for try := 1; ; try++ {
+		server := &stallingGreeter{released: make(chan struct{})}
+		s := validSettings()
+		s.Target, s.MaxInFlight, s.Proto = serve(t, server), 1000, "../../api/rpclab/v1/greeter.proto"
+		change(&s)
+		arm := run(t, s).Arms[0]
+		took := time.Duration(server.took.Load())
+		if took > 0 && took < 1500*time.Millisecond || try == tries {
+			return arm
+		}
+		t.Logf("the machine stalled: 200 calls arrived within %v", took)
 	}
 }
 
