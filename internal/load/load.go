@@ -102,22 +102,25 @@ func (s Settings) messages(of protoreflect.MessageDescriptor) (*data.Messages, e
 }
 
 // ServerProcesses returns the processes of this machine that listen on the addresses of the target. known is
-// false if one of the addresses is of this machine, and its process is not known.
+// false if some addresses are of this machine, and the process of one, or of all, is not known. Of the two addresses of
+// localhost, a server may use one.
 func (l *Load) ServerProcesses() (pids []int, known bool) {
 	local, err := localAddresses()
 	if err != nil {
 		return nil, false
 	}
+	here := false
 	for _, address := range l.to.addresses {
 		to, err := netip.ParseAddrPort(address)
 		if err == nil && !to.Addr().IsLoopback() && !slices.Contains(local, to.Addr()) {
 			continue
 		}
-		listeners := measure.Listeners(address)
-		if len(listeners) == 0 {
+		here = true
+		listeners, listening := measure.Listeners(address)
+		if listening && len(listeners) == 0 {
 			return nil, false
 		}
 		pids = append(pids, listeners...)
 	}
-	return pids, true
+	return pids, !here || len(pids) > 0
 }

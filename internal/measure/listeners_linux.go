@@ -13,11 +13,12 @@ import (
 )
 
 // Listeners returns the processes that listen on an address: an IP address and port, or the path of a Unix
-// socket after "unix:". It returns none if no process listens there, or if they belong to another user.
-func Listeners(address string) (pids []int) {
+// socket after "unix:". listening reports whether a socket listens there: its process is not known if it belongs to
+// another user.
+func Listeners(address string) (pids []int, listening bool) {
 	sockets := listeningSockets(address)
 	if len(sockets) == 0 {
-		return nil
+		return nil, false
 	}
 	files, _ := filepath.Glob("/proc/[0-9]*/fd/*")
 	for _, file := range files {
@@ -30,7 +31,7 @@ func Listeners(address string) (pids []int) {
 			pids = append(pids, pid)
 		}
 	}
-	return pids
+	return pids, true
 }
 
 // listeningSockets returns the sockets that listen on an address, as links of /proc/PID/fd name them.

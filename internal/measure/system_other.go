@@ -56,7 +56,7 @@ func residentMemory(pid int) uint64 {
 func ProcessTree(pid int) []int { return []int{pid} }
 
 // Listeners returns none.
-func Listeners(string) []int { return nil }
+func Listeners(string) (pids []int, listening bool) { return nil, false }
 
 func threadCPU() time.Duration { return 0 }
 
