@@ -6,6 +6,7 @@ package agent
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"log/slog"
@@ -134,7 +135,7 @@ func (a *Agent) start(args []string) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &child{out: out, exited: make(chan struct{}), oomKills: measure.OOMKills(), before: measure.ReadProcessorTimes()}
+	c := &child{id: rand.Text(), out: out, exited: make(chan struct{}), oomKills: measure.OOMKills(), before: measure.ReadProcessorTimes()}
 	c.process, err = a.orphans.exempt(func() (*process.Process, error) {
 		return process.Start(process.Spec{Args: args, Stdout: in, Log: a.Stderr})
 	})

@@ -219,6 +219,7 @@ func TestARequestedKillIsDistinguishedFromOthers(t *testing.T) {
 
 func TestAProgramThatAStreamStartedEndsWithTheStream(t *testing.T) {
 	_, address := startAgent(t, nil)
+	ids := map[string]bool{}
 	for range 3 { // each stream starts a new program
 		p := attach(t, address, "sh", "-c", "echo $$; cat")
 		pid := readLine(t, bufio.NewReader(p.Stdout()))
@@ -227,6 +228,10 @@ func TestAProgramThatAStreamStartedEndsWithTheStream(t *testing.T) {
 			t.Errorf("the stream ended with %v, want ErrDisconnected", p.Err())
 		}
 		testkit.Await(t, "the program has ended", func() bool { return hasEnded(pid) })
+		ids[p.ID()] = true
+	}
+	if len(ids) != 3 {
+		t.Errorf("the programs have the IDs %v, want three", ids)
 	}
 }
 

@@ -25,6 +25,7 @@ type pipe interface {
 // child is a program that the agent started. Its output stays in a pipe until a stream attaches. When the
 // pipe is full, the program blocks. So no output is lost, and no buffer grows.
 type child struct {
+	id      string // random
 	process *process.Process
 	out     *os.File
 	exited  chan struct{} // closed when the program has exited

@@ -54,6 +54,9 @@ func TestAServerKeepsRunningWhenAStreamEndsAndStopsWithItsAgent(t *testing.T) {
 	}
 	sayHello(t, client)
 	second := attach(t, address)
+	if second.ID() == "" || second.ID() != first.ID() {
+		t.Errorf("the program has the ID %q, and %q after the connection was lost; want the same", first.ID(), second.ID())
+	}
 	writeLine(t, second, `{"count":true}`)
 	out := bufio.NewReader(second.Stdout())
 	if got := readLine(t, out); got != "2" {

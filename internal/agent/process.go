@@ -42,6 +42,7 @@ type Process struct {
 	target Target
 	client rpclabv1.AgentClient
 	pid    int64
+	id     string
 	ctx    context.Context // the stream's context
 	cancel context.CancelFunc
 	out    *output
@@ -113,7 +114,7 @@ func (p *Process) start() error {
 	if first.GetStarted() == nil {
 		return errors.New("the agent's first message must be started")
 	}
-	p.pid = first.GetStarted().Pid
+	p.pid, p.id = first.GetStarted().Pid, first.GetStarted().Id
 	return nil
 }
 
@@ -144,6 +145,9 @@ func (p *Process) Name() string { return p.target.Name }
 
 // Host returns the pod's address.
 func (p *Process) Host() string { return p.target.Host }
+
+// ID identifies this start of the program. A later [Attach] to the same program returns the same ID.
+func (p *Process) ID() string { return p.id }
 
 // Stdout returns the output of the program. The program blocks when the output is not read and all
 // buffers are full.

@@ -116,7 +116,7 @@ func (a *Agent) program(args []string) (c *child, own bool, err error) {
 
 // sendOutput sends the output of the program, and then how the program exited.
 func (c *child) sendOutput(stream attachServer) error {
-	started := &rpclabv1.FromProcess{Message: &rpclabv1.FromProcess_Started{Started: &rpclabv1.Started{Pid: c.pid()}}}
+	started := &rpclabv1.FromProcess{Message: &rpclabv1.FromProcess_Started{Started: &rpclabv1.Started{Pid: c.pid(), Id: c.id}}}
 	if err := stream.Send(started); err != nil {
 		return err
 	}

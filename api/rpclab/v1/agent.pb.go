@@ -302,6 +302,7 @@ func (*FromProcess_Ended) isFromProcess_Message() {}
 type Started struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Pid           int64                  `protobuf:"varint,1,opt,name=pid,proto3" json:"pid,omitempty"` // in the pod
+	Id            string                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`    // of this start of the program: a container that restarts may use the same pid
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -341,6 +342,13 @@ func (x *Started) GetPid() int64 {
 		return x.Pid
 	}
 	return 0
+}
+
+func (x *Started) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
 }
 
 // Ended is how a program exited.
@@ -658,9 +666,10 @@ const file_rpclab_v1_agent_proto_rawDesc = "" +
 	"\astarted\x18\x01 \x01(\v2\x12.rpclab.v1.StartedH\x00R\astarted\x12\x18\n" +
 	"\x06stdout\x18\x02 \x01(\fH\x00R\x06stdout\x12(\n" +
 	"\x05ended\x18\x03 \x01(\v2\x10.rpclab.v1.EndedH\x00R\x05endedB\t\n" +
-	"\amessage\"\x1b\n" +
+	"\amessage\"+\n" +
 	"\aStarted\x12\x10\n" +
-	"\x03pid\x18\x01 \x01(\x03R\x03pid\"\x81\x01\n" +
+	"\x03pid\x18\x01 \x01(\x03R\x03pid\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\"\x81\x01\n" +
 	"\x05Ended\x12\x1b\n" +
 	"\texit_code\x18\x01 \x01(\x05R\bexitCode\x12\x16\n" +
 	"\x06signal\x18\x02 \x01(\x05R\x06signal\x12\x14\n" +

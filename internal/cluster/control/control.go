@@ -41,6 +41,16 @@ func New(id string, stdin io.Writer, process Process, counts *CallCounts) *Contr
 	return &Controller{id: id, stdin: stdin, process: process, counts: counts}
 }
 
+// Continue continues the control of the same server over a new connection.
+func (c *Controller) Continue(before *Controller) {
+	before.mu.Lock()
+	fault := before.fault
+	before.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fault = fault
+}
+
 // SetFault changes the server's fault.
 func (c *Controller) SetFault(change func(*workload.Fault)) error {
 	c.mu.Lock()

@@ -126,10 +126,14 @@ func (r *replica) adopt(process *agent.Process) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.process != nil && !errors.Is(r.process.Err(), agent.ErrDisconnected) { // a new process counts from 0
-		r.counted = false
+	switch {
+	case r.process == nil:
+	case r.process.ID() == process.ID(): // only the connection was lost
+		controller.Continue(r.controller)
+	default: // a new process counts from 0
+		r.counted, r.paused = false, false
 	}
-	r.process, r.controller, r.paused = process, controller, false
+	r.process, r.controller = process, controller
 	return nil
 }
 

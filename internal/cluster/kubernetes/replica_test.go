@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"encoding/json"
 	"net"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"rpclab/internal/agent"
 	"rpclab/internal/cluster"
 	"rpclab/internal/testkit"
+	"rpclab/internal/workload"
 )
 
 // stoppedServer is the agent of a server that reported its calls and exited with a code.
@@ -26,7 +28,7 @@ type stoppedServer struct {
 
 func (s stoppedServer) Attach(stream grpc.BidiStreamingServer[rpclabv1.ToProcess, rpclabv1.FromProcess]) error {
 	for _, message := range []*rpclabv1.FromProcess{
-		{Message: &rpclabv1.FromProcess_Started{Started: &rpclabv1.Started{Pid: 1}}},
+		{Message: &rpclabv1.FromProcess_Started{Started: &rpclabv1.Started{Pid: 1, Id: s.calls}}},
 		{Message: &rpclabv1.FromProcess_Stdout{Stdout: []byte(s.calls + "\n")}},
 		{Message: &rpclabv1.FromProcess_Ended{Ended: &rpclabv1.Ended{ExitCode: s.code}}},
 	} {
@@ -49,10 +51,11 @@ func (s stoppedServer) process(t *testing.T) *agent.Process {
 type liveServer struct {
 	rpclabv1.UnimplementedAgentServer
 	commands chan string
+	id       string // of this start
 }
 
 func (s liveServer) Attach(stream grpc.BidiStreamingServer[rpclabv1.ToProcess, rpclabv1.FromProcess]) error {
-	if err := stream.Send(&rpclabv1.FromProcess{Message: &rpclabv1.FromProcess_Started{Started: &rpclabv1.Started{Pid: 1}}}); err != nil {
+	if err := stream.Send(&rpclabv1.FromProcess{Message: &rpclabv1.FromProcess_Started{Started: &rpclabv1.Started{Pid: 1, Id: s.id}}}); err != nil {
 		return err
 	}
 	for {
@@ -119,6 +122,39 @@ func TestCallsOfAStoppedServerCountUntilItRestarts(t *testing.T) {
 				t.Errorf("after the pod is gone: %d calls (known: %t), want %d (known: %t)", calls, known, test.calls, test.known)
 			}
 		})
+	}
+}
+
+// A server whose connection was lost is still slow, and still paused. One that was started again is neither.
+func TestAFaultOutlivesALostConnection(t *testing.T) {
+	backend := newReplica(nil, &corev1.Pod{}, cluster.Spec{})
+	for _, step := range []struct {
+		name, id string
+		change   func(*workload.Fault)
+		want     workload.Fault
+		paused   bool
+	}{
+		{"attached", "first", func(f *workload.Fault) { f.Slow = time.Second }, workload.Fault{Slow: time.Second}, false},
+		{"attached again", "first", func(f *workload.Fault) { f.Factor = 3 }, workload.Fault{Slow: time.Second, Factor: 3}, true},
+		{"started again", "second", func(f *workload.Fault) { f.Factor = 2 }, workload.Fault{Factor: 2}, false},
+	} {
+		server := liveServer{commands: make(chan string, 10), id: step.id}
+		process := attach(t, server)
+		if err := backend.adopt(process); err != nil {
+			t.Fatal(err)
+		}
+		if err := backend.setFault(step.change); err != nil {
+			t.Fatal(err)
+		}
+		var command workload.Command
+		if err := json.Unmarshal([]byte(<-server.commands), &command); err != nil || command.Fault == nil || *command.Fault != step.want {
+			t.Errorf("%s: the fault is %+v, %v; want %+v", step.name, command.Fault, err, step.want)
+		}
+		if backend.isPaused() != step.paused {
+			t.Errorf("%s: paused: %t, want %t", step.name, backend.isPaused(), step.paused)
+		}
+		backend.paused = true // as a signal does
+		process.Detach()
 	}
 }
 
