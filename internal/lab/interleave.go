@@ -65,6 +65,7 @@ func (in *interleaving) round(ctx context.Context, trials []trial) ([]result.Tri
 	if err := in.rehearse(ctx, started); err != nil {
 		return nil, err
 	}
+	in.runner.progress.measuring()
 	r := in.newRound()
 	endProcessors := recordProcessors(in.runner.processors)
 	var interrupt error

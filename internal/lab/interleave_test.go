@@ -120,6 +120,9 @@ func TestRehearsalsAreNotShown(t *testing.T) {
 	o.Progress = func(p lab.Progress) {
 		if p.Live != nil {
 			shown = append(shown, time.Now())
+			if p.Doing != "" {
+				t.Errorf("the step is %q during the load, want none", p.Doing)
+			}
 		}
 	}
 	o.Phases = func(p lab.Phase) {
@@ -193,7 +196,7 @@ func TestAnInterruptKeepsTheCyclesOfArmsInTurns(t *testing.T) {
 		if p.Live == nil {
 			return
 		}
-		if seconds++; seconds == 5 { // each block has one such second: two of the rehearsal, two of the first cycle
+		if seconds++; seconds == 5 { // each block has one such second, so two cycles are complete
 			interrupt()
 		}
 	}

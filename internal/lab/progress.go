@@ -39,6 +39,13 @@ func (p *progress) liveOf(arm string) func(Live) {
 	}
 }
 
+// measuring says that the steps before the load of a trial have ended. The next report is without them.
+func (p *progress) measuring() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last.Doing = ""
+}
+
 // next reports the next trial, or the next step of a trial.
 func (p *progress) next(t experiment.Trial, ended *result.Trial, doing string) {
 	if p.listener == nil {

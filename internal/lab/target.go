@@ -63,6 +63,7 @@ func (c *trialRunner) runAtTarget(ctx context.Context, t trial) (measured result
 	if err != nil {
 		return measured, err
 	}
+	c.progress.measuring()
 	return c.loadTarget(ctx, t, measured, plan, 0)
 }
 

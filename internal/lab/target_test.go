@@ -74,6 +74,9 @@ func TestEachRoundOfALoadIsATrialOfOneArm(t *testing.T) {
 		if p.Doing != "" {
 			steps = append(steps, p.Doing)
 		}
+		if p.Live != nil && p.Doing != "" {
+			t.Errorf("the step is %q during the load, want none", p.Doing)
+		}
 	}})
 	if err != nil {
 		t.Fatal(err)

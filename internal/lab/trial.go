@@ -53,5 +53,6 @@ func (c *trialRunner) runTrial(ctx context.Context, t trial) (measured result.Tr
 			func(ctx context.Context, o loadRequest) (result.Trial, error) { return s.loader.load(ctx, measured, o) },
 			func(step string) { c.progress.doing(t.Trial, step) })
 	}
+	c.progress.measuring()
 	return s.loader.load(ctx, measured, loadRequest{Pace: t.load})
 }
