@@ -72,7 +72,21 @@ func TestTheAnswerDoesNotNameManyCells(t *testing.T) {
 	}
 	d.Verdicts = append(d.Verdicts, verdict("latency_p50", "e", result.Cell{"load.burst": 0}, 2, 1.5, 3, "worse", "baseline"))
 	want := "At the median, e is slower than shared (2.00 times as long); " +
-		"a, b, c and d are different by cell from shared (0.50–2.00, 0.50–2.00, 0.50–2.00 and 0.50–2.00 times as long)."
+		"a (0.50–2.00 times as long), b (0.50–2.00), c (0.50–2.00) and d (0.50–2.00) are different by cell from shared."
+	if got := Answer(d); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
+// An answer on more than two arms has the figure of each beside its name, and those of the largest differences first.
+func TestTheAnswerOrdersManyArms(t *testing.T) {
+	w := sampleArms()
+	d := small(5, w[0], w[1])
+	d.Verdicts = nil
+	for i, ratio := range []float64{1.05, 15, 1.11, 10.8, 1.2, 1.3, 1.4} {
+		d.Verdicts = append(d.Verdicts, verdict("client_cpu", string(rune('a'+i)), nil, ratio, ratio-.01, ratio+.01, "worse", "baseline"))
+	}
+	want := "b (15.0 times as much), d (10.8), g (1.40), f (1.30), e (1.20) and 2 others use more client CPU than shared."
 	if got := Answer(d); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}

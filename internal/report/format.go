@@ -321,7 +321,7 @@ func listed(names []string, most int) string {
 	if len(names) <= most+1 {
 		return and(names)
 	}
-	return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %s more", number(float64(len(names)-most)))
+	return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %s others", number(float64(len(names)-most)))
 }
 
 // at is " at burst = 1,000 and 2,000", or "" without a sweep. Cells after the first do not repeat the name of its only field.

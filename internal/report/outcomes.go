@@ -107,29 +107,6 @@ func outcomes(d result.Document, metric string) (all []outcome) {
 func answers(d result.Document, all []outcome, metric string) (clauses []string) {
 	words := comparativeOf(metric)
 	all = brief(all)
-	ratios := func(who []outcome) string {
-		var times []string
-		for _, o := range who {
-			times = append(times, boundedRatio(fromTo(o.low, o.high, ratio), o.bound))
-		}
-		if len(who) > mostNamed+1 && !slices.ContainsFunc(who, func(o outcome) bool { return o.bound != "" }) {
-			low, high := who[0].low, who[0].high
-			for _, o := range who {
-				low, high = min(low, o.low), max(high, o.high)
-			}
-			times = []string{fromTo(low, high, ratio)}
-		}
-		return " (" + listed(times, mostNamed) + " " + words.unit + ")"
-	}
-	if metric == "failed" || metric == "followed" { // the values say more than their ratio
-		ratios = func(who []outcome) string {
-			var values []string
-			for _, o := range who {
-				values = append(values, valueOf(d, o.arm, metric, o.cells))
-			}
-			return " (" + listed(values, mostNamed) + " against " + valueOf(d, who[0].of, metric, who[0].cells) + ")"
-		}
-	}
 	within := func(who []outcome) string {
 		if ci := rangeOf(who); ci[1] > 0 && metric != "failed" {
 			return " (" + percentRange(ci) + ": no difference that matters)"
@@ -137,11 +114,9 @@ func answers(d result.Document, all []outcome, metric string) (clauses []string)
 		return ""
 	}
 	decisions := []struct {
-		name     string
-		text     [2]string // of one arm, and of several
-		brackets func([]outcome) string
-	}{{"better", words.better, ratios}, {"worse", words.worse, ratios}, {"equivalent", words.same, within},
-		{byCell, [2]string{"is different by cell from", "are different by cell from"}, ratios}}
+		name string
+		text [2]string // of one arm, and of several
+	}{{"better", words.better}, {"worse", words.worse}, {"equivalent", words.same}, {byCell, [2]string{"is different by cell from", "are different by cell from"}}}
 	var references distinct
 	for _, o := range all {
 		references.add(o.of)
@@ -150,7 +125,12 @@ func answers(d result.Document, all []outcome, metric string) (clauses []string)
 		for _, decision := range decisions {
 			is := func(o outcome) bool { return o.of == reference && o.decision == decision.name }
 			for _, who := range byWhere(all, is) {
-				clauses = append(clauses, namesOf(who)+" "+decision.text[min(len(who), 2)-1]+" "+clean(reference)+decision.brackets(who)+who[0].where())
+				verb := " " + decision.text[min(len(who), 2)-1] + " " + clean(reference)
+				if decision.name == "equivalent" {
+					clauses = append(clauses, namesOf(who)+verb+within(who)+who[0].where())
+				} else {
+					clauses = append(clauses, different(d, metric, who, verb)+who[0].where())
+				}
 			}
 		}
 	}
@@ -162,6 +142,38 @@ func answers(d result.Document, all []outcome, metric string) (clauses []string)
 		clauses = append(clauses, text)
 	}
 	return clauses
+}
+
+// different is a clause on arms that differ from another: one or two with their figures at the end, of more each with its
+// own, the largest differences first.
+func different(d result.Document, metric string, who []outcome, verb string) string {
+	unit, against := " "+comparativeOf(metric).unit, ""
+	figure := func(o outcome) string { return boundedRatio(fromTo(o.low, o.high, ratio), o.bound) }
+	if metric == "failed" || metric == "followed" { // the values say more than their ratio
+		unit, against = "", valueOf(d, who[0].of, metric, who[0].cells)
+		figure = func(o outcome) string { return valueOf(d, o.arm, metric, o.cells) }
+	}
+	var figures []string
+	if len(who) <= 2 {
+		for _, o := range who {
+			figures = append(figures, figure(o))
+		}
+		if against != "" {
+			against = " against " + against
+		}
+		return namesOf(who) + verb + " (" + and(figures) + unit + against + ")"
+	}
+	size := func(o outcome) float64 { return math.Abs(math.Log(o.low * o.high)) }
+	who = slices.Clone(who)
+	slices.SortStableFunc(who, func(a, b outcome) int { return cmp.Compare(size(b), size(a)) })
+	for _, o := range who {
+		figures = append(figures, clean(o.arm)+" ("+figure(o)+unit+")")
+		unit = ""
+	}
+	if against != "" {
+		against = " (" + against + ")"
+	}
+	return listed(figures, mostNamed) + verb + against
 }
 
 // byCell is the decision of an arm that has different ones in different cells, where too few fit in a sentence.
