@@ -185,12 +185,12 @@ func metricNoun(metric string) string {
 	return shortName(metric)
 }
 
-// shortName is the metric without its quantity: p50, p99, capacity.
+// shortName is the metric without its quantity: p50, p99, capacity, client CPU.
 func shortName(metric string) string {
 	if name, is := percentile(metric); is {
 		return name
 	}
-	return clean(strings.ReplaceAll(metric, "_", " "))
+	return clean(strings.NewReplacer("_cpu", " CPU", "_", " ").Replace(metric))
 }
 
 // percentile is the name of a latency's percentile, p99; false: the metric is none.
