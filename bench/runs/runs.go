@@ -3,6 +3,7 @@ package runs
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -42,6 +43,10 @@ func (p *Program) Run(experiment string, seed int, flags ...string) (d result.Do
 	args := append([]string{"run", experiment, "--seed", fmt.Sprint(seed), "--no-store", "--json", "-"}, flags...)
 	text, err := exec.Command(p.Path, args...).Output()
 	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			err = fmt.Errorf("%w\n%s", err, exit.Stderr)
+		}
 		return d, fmt.Errorf("%s, run %d: %w", filepath.Base(experiment), seed, err)
 	}
 	return d, json.Unmarshal(text, &d)
