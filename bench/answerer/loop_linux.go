@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -34,6 +35,9 @@ func listenOn(addr string, answers answers) (*server, string, error) {
 	at, err := netip.ParseAddrPort(addr)
 	if err != nil {
 		return nil, "", err
+	}
+	if !at.Addr().Is4() {
+		return nil, "", errors.New("not an IPv4 address")
 	}
 	s := &server{answers: answers, connections: map[int32]*connection{}}
 	if s.listener, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0); err != nil {

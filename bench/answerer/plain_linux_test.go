@@ -5,6 +5,12 @@ import (
 	"testing"
 )
 
+func TestAnAddressThatIsNotIPv4IsRefused(t *testing.T) {
+	if _, _, err := listenOn("[::1]:0", plainAnswers()); err == nil || !strings.Contains(err.Error(), "not an IPv4 address") {
+		t.Errorf("error %v, want that it is not an IPv4 address", err)
+	}
+}
+
 func TestPlainRequestsInPiecesAreAnsweredInOrder(t *testing.T) {
 	const requests = "GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n"
 	answers := plainAnswers()
