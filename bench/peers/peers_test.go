@@ -75,6 +75,23 @@ func TestMissingProgramErrorsSayHowToInstallThem(t *testing.T) {
 	}
 }
 
+func TestAGeneratorThatCannotStartEndsTheRunWithAStall(t *testing.T) {
+	gone := generator{Name: "gone", rate: func(string, int, time.Duration) command { return command{args: []string{"/no/such/program"}} }}
+	failed := make(chan error, 1)
+	go func() {
+		_, err := stalls([]generator{gone}, &servers{})
+		failed <- err
+	}()
+	select {
+	case err := <-failed:
+		if err == nil || !strings.Contains(err.Error(), "/no/such/program") {
+			t.Errorf("error %v, want the missing program", err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("the run did not end within a minute")
+	}
+}
+
 func TestThePageShowsTheFiguresOfEachTool(t *testing.T) {
 	p := page{
 		Peers: []generator{{Name: "rpclab load", Version: "this tree", Calls: [2]int{300_000, 120_000}, Note: "the engine"},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"rpclab/internal/measure"
@@ -20,7 +21,7 @@ type usage struct {
 	peak      uint64 // bytes of resident memory
 }
 
-// use runs a command to its end, and meanwhile at the same time if it is not nil.
+// use runs a command and, at the same time, meanwhile if it is not nil. It returns when both have ended.
 func (g generator) use(c command, meanwhile func()) (usage, error) {
 	if c.report != "" {
 		_ = os.Remove(c.report) // of an earlier run
@@ -32,7 +33,9 @@ func (g generator) use(c command, meanwhile func()) (usage, error) {
 		return usage{}, err
 	}
 	if meanwhile != nil {
-		go meanwhile()
+		var other sync.WaitGroup
+		other.Go(meanwhile)
+		defer other.Wait()
 	}
 	got := usage{}
 	tick := time.NewTicker(10 * time.Millisecond)

@@ -29,12 +29,7 @@ func stalls(peers []generator, s *servers) (all []stall, err error) {
 		log.Printf("a stalled server: %s", g.Name)
 		var lasted time.Duration
 		var failed error
-		done := make(chan struct{})
-		got, err := g.use(g.rate(s.greeter, stallRate, stallRun), func() {
-			defer close(done)
-			lasted, failed = suspend(s)
-		})
-		<-done
+		got, err := g.use(g.rate(s.greeter, stallRate, stallRun), func() { lasted, failed = suspend(s) })
 		if err != nil {
 			return nil, err
 		}
