@@ -75,6 +75,16 @@ func TestMissingProgramErrorsSayHowToInstallThem(t *testing.T) {
 	}
 }
 
+func TestAGeneratorThatTakesTooLongIsNamed(t *testing.T) {
+	before := runTimeout
+	t.Cleanup(func() { runTimeout = before })
+	runTimeout = 50 * time.Millisecond
+	_, err := generator{Name: "slow"}.use(command{args: []string{"sleep", "600"}}, nil)
+	if err == nil || !strings.Contains(err.Error(), "slow did not end within 50ms: use a quiet machine") {
+		t.Errorf("error %v, want the name and the limit", err)
+	}
+}
+
 func TestAGeneratorThatCannotStartEndsTheRunWithAStall(t *testing.T) {
 	gone := generator{Name: "gone", rate: func(string, int, time.Duration) command { return command{args: []string{"/no/such/program"}} }}
 	failed := make(chan error, 1)

@@ -12,7 +12,7 @@ import (
 )
 
 // runTimeout is how long one run may take.
-const runTimeout = 30 * time.Second
+var runTimeout = 30 * time.Second
 
 // usage is the resources and the result of one run.
 type usage struct {
@@ -37,7 +37,7 @@ func (g generator) use(c command, meanwhile func()) (usage, error) {
 		other.Go(meanwhile)
 		defer other.Wait()
 	}
-	got := usage{}
+	got, late := usage{}, false
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for running := true; running; {
@@ -49,12 +49,15 @@ func (g generator) use(c command, meanwhile func()) (usage, error) {
 		case <-p.Done():
 			running = false
 		case <-tick.C:
-			if time.Since(began) > runTimeout {
+			if late = time.Since(began) > runTimeout; late {
 				p.Kill()
 			}
 		}
 	}
 	got.wall, got.cpu = time.Since(began), p.CPU()
+	if late {
+		return usage{}, fmt.Errorf("%s did not end within %s: use a quiet machine\n%s", g.Name, runTimeout, p.Log())
+	}
 	if p.Err() != nil {
 		return usage{}, fmt.Errorf("%s: %w\n%s", g.Name, p.Err(), p.Log())
 	}
