@@ -38,6 +38,9 @@ func main() {
 }
 
 func bench(equal, different int, out string) error {
+	if equal < 1 || different < 1 {
+		return fmt.Errorf("-equal %d -different %d: use 1 or more, because a page of no runs says nothing", equal, different)
+	}
 	rpclab, err := runs.Build()
 	if err != nil {
 		return err

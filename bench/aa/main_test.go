@@ -11,6 +11,14 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
+func TestNoRunsAreRefused(t *testing.T) {
+	for _, c := range [][2]int{{0, 20}, {60, 0}, {-1, 20}} {
+		if err := bench(c[0], c[1], t.TempDir()+"/aa.md"); err == nil || !strings.Contains(err.Error(), "use 1 or more") {
+			t.Errorf("%d and %d runs: error %v, want use 1 or more", c[0], c[1], err)
+		}
+	}
+}
+
 // Of 20 runs, one with a wrong headline interval reaches the goal and two miss it; 16 that show the
 // difference reach the goal.
 func TestPageCountsDecisions(t *testing.T) {

@@ -28,6 +28,9 @@ func main() {
 }
 
 func bench(count int, out string) error {
+	if count < 1 {
+		return fmt.Errorf("-runs %d: use 1 or more, because a page of no runs says nothing", count)
+	}
 	rpclab, err := runs.Build()
 	if err != nil {
 		return err

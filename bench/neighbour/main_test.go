@@ -49,6 +49,12 @@ func TestPageSaysThatARunDoesNotWarn(t *testing.T) {
 	}
 }
 
+func TestNoRunsAreRefused(t *testing.T) {
+	if err := bench(0, t.TempDir()+"/neighbour.md"); err == nil || !strings.Contains(err.Error(), "-runs 0: use 1 or more") {
+		t.Errorf("error %v, want -runs 0: use 1 or more", err)
+	}
+}
+
 // The neighbour measures CPU time, so on a busy machine it computes for longer, and never uses more than half.
 func TestTheNeighbourUsesHalfOfACPU(t *testing.T) {
 	cpu := func() time.Duration {

@@ -29,6 +29,9 @@ func main() {
 
 // compare runs the benchmark and writes the page.
 func compare(rounds int, out string) error {
+	if rounds < 1 {
+		return fmt.Errorf("-rounds %d: use 1 or more, because a page of no runs says nothing", rounds)
+	}
 	if _, err := os.Stat("api/rpclab/v1/greeter.proto"); err != nil {
 		return fmt.Errorf("run this in the root of the repository: %w", err)
 	}

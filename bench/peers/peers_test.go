@@ -75,6 +75,12 @@ func TestMissingProgramErrorsSayHowToInstallThem(t *testing.T) {
 	}
 }
 
+func TestNoRoundsAreRefused(t *testing.T) {
+	if err := compare(0, t.TempDir()+"/peers.md"); err == nil || !strings.Contains(err.Error(), "-rounds 0: use 1 or more") {
+		t.Errorf("error %v, want -rounds 0: use 1 or more", err)
+	}
+}
+
 func TestAGeneratorThatTakesTooLongIsNamed(t *testing.T) {
 	before := runTimeout
 	t.Cleanup(func() { runTimeout = before })
