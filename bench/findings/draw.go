@@ -88,10 +88,7 @@ func (s store) index(text string, all list) (string, error) {
 func (s store) answers(text string, all list) (string, error) {
 	for _, f := range all {
 		document, err := read(s.path(f))
-		if err != nil {
-			return "", err
-		}
-		if document == nil {
+		if err != nil || document == nil { // what cannot be read concerns no other finding: [runner.isCurrent] says so
 			continue
 		}
 		row := regexp.MustCompile(`(?m)^(\| [^|]+ \| ).*\(docs/findings/` + regexp.QuoteMeta(f.Name) + `\.md\).* \|$`)

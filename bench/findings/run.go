@@ -26,14 +26,18 @@ type runner struct {
 	force   bool
 }
 
-// isCurrent reports whether a finding was measured by these sources, this experiment and these flags.
+// isCurrent reports whether a finding was measured by these sources, this experiment and these flags. A document that
+// cannot be read is not current.
 func (r runner) isCurrent(f finding) (bool, error) {
 	sum, err := r.sources.of(f)
 	if err != nil {
 		return false, err
 	}
 	old, err := read(r.store.path(f))
-	return old != nil && old.sources == sum, err
+	if err != nil {
+		log.Printf("%s: not current, since its document cannot be read: %v", f.Name, err)
+	}
+	return old != nil && old.sources == sum, nil
 }
 
 // run measures what is not current, and draws each page as soon as it is measured. A finding that fails or that

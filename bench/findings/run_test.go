@@ -172,26 +172,28 @@ while [ "$1" != --json ]; do shift; done
 cp "$0.json" "$2"
 `
 
+// prepare makes fake the program of the site, which writes this document.
+func (s *site) prepare(t *testing.T, d result.Document) {
+	t.Helper()
+	var text bytes.Buffer
+	if err := result.Write(&text, d); err != nil {
+		t.Fatal(err)
+	}
+	s.program = filepath.Join(s.dir, "fake")
+	s.write(t, "fake", fake)
+	s.write(t, "fake.json", text.String())
+}
+
 const oneFinding = "- {name: first, experiment: channels, flags: %s, takes: 1s, doubt: [It is a test.]}\n"
 
 // What is current is not measured again. A run that guards marked leaves the page as it is, until it is accepted.
 func TestGuardsRefuseAPage(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "", fmt.Sprintf(oneFinding, "--quick"))
-	s.program = filepath.Join(s.dir, "fake")
-	s.write(t, "fake", fake)
-	prepare := func(d result.Document) {
-		t.Helper()
-		var text bytes.Buffer
-		if err := result.Write(&text, d); err != nil {
-			t.Fatal(err)
-		}
-		s.write(t, "fake.json", text.String())
-	}
 	runs := func() int { return strings.Count(readText(t, s.program+".runs"), "run") }
 	good := compared()
 	good.Warnings = []string{"marker of the good run"}
-	prepare(good)
+	s.prepare(t, good)
 	code, said := s.run(t)
 	page := readText(t, s.dir+"/pages/first.md")
 	if code != 0 || !strings.Contains(page, "marker of the good run") || !strings.Contains(page, "one is slower than other") {
@@ -206,7 +208,7 @@ func TestGuardsRefuseAPage(t *testing.T) {
 	busy := compared()
 	busy.Warnings = []string{"marker of the busy run"}
 	busy.MachineWarnings = []result.MachineWarning{{Kind: result.MachineBusy, Text: "other programs used 50 % of the CPU time", Share: 0.5}}
-	prepare(busy)
+	s.prepare(t, busy)
 	s.write(t, "list.yaml", fmt.Sprintf(oneFinding, "--quick --rounds 9")) // so it is not current
 	code, said = s.run(t)
 	if code != 1 || !strings.Contains(said, "other programs used 50 % of the CPU time. Repeat it, or accept it as it is: -only first -force") {
@@ -221,6 +223,24 @@ func TestGuardsRefuseAPage(t *testing.T) {
 	}
 	if code, said := s.run(t, "-for", "2m", "-plan"); code != 0 || runs() != 2 {
 		t.Errorf("-plan: exit code %d, %d runs\n%s", code, runs(), said)
+	}
+}
+
+// A document that cannot be read is measured again, and keeps no other finding from being measured.
+func TestAnUnreadableDocumentIsMeasuredAgain(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "", fmt.Sprintf(oneFinding, "--quick")+strings.Replace(fmt.Sprintf(oneFinding, "--quick"), "first", "second", 1))
+	s.prepare(t, compared())
+	s.write(t, "pages/data/first.json.gz", "x")
+	if code, said := s.run(t, "-only", "second"); code != 0 || readText(t, s.dir+"/pages/second.md") == "" {
+		t.Errorf("another finding: exit code %d\n%s", code, said)
+	}
+	code, said := s.run(t)
+	if code != 0 || !strings.Contains(said, "first: not current, since its document cannot be read") || readText(t, s.dir+"/pages/first.md") == "" {
+		t.Errorf("exit code %d\n%s", code, said)
+	}
+	if code, said := s.run(t); code != 0 || !strings.Contains(said, "first: current") {
+		t.Errorf("the next start: exit code %d\n%s", code, said)
 	}
 }
 

@@ -45,14 +45,14 @@ func read(path string) (*stored, error) {
 	defer file.Close()
 	text, err := gzip.NewReader(file)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w: measure it again", path, err)
 	}
 	var s stored
 	if _, err := fmt.Sscanf(text.Comment, header, &s.sources, &s.commit); err != nil {
 		return nil, fmt.Errorf("%s: its comment %q does not name its sources: measure it again", path, text.Comment)
 	}
 	if s.document, err = result.Read(text); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w: measure it again", path, err)
 	}
 	return &s, nil
 }
