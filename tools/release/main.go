@@ -7,8 +7,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -32,17 +34,15 @@ func main() {
 // platforms are those of a release.
 var platforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64"}
 
-// release fills the directory out from the source tree root.
+// release fills the directory out from the source tree root. If it fails, out stays as it was.
 func release(ctx context.Context, root, out string, wanted []string) error {
 	work, err := os.MkdirTemp("", "rpclab-release-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(work)
-	if err := os.RemoveAll(out); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(out, 0o755); err != nil {
+	made := filepath.Join(work, "dist")
+	if err := os.Mkdir(made, 0o755); err != nil {
 		return err
 	}
 	builder := builder{root: root, work: work}
@@ -63,7 +63,7 @@ func release(ctx context.Context, root, out string, wanted []string) error {
 			}
 		}
 		programs = append(programs, built)
-		base := filepath.Join(out, strings.Join([]string{"rpclab", built.version, built.os, built.arch}, "_"))
+		base := filepath.Join(made, strings.Join([]string{"rpclab", built.version, built.os, built.arch}, "_"))
 		if err := writeArchive(base+".tar.gz", built, documents); err != nil {
 			return err
 		}
@@ -78,10 +78,27 @@ func release(ctx context.Context, root, out string, wanted []string) error {
 			return err
 		}
 	}
-	if err := writeBOM(filepath.Join(out, "rpclab_"+here.version+".cdx.json"), root, programs); err != nil {
+	if err := writeBOM(filepath.Join(made, "rpclab_"+here.version+".cdx.json"), root, programs); err != nil {
 		return err
 	}
-	return writeChecksums(out)
+	if err := writeChecksums(made); err != nil {
+		return err
+	}
+	return publish(made, out)
+}
+
+// publish replaces the files of an earlier release in the directory out. Its other files stay.
+func publish(made, out string) error {
+	old, err := filepath.Glob(filepath.Join(out, "rpclab_*"))
+	if err != nil {
+		return err
+	}
+	for _, file := range append(old, filepath.Join(out, "SHA256SUMS")) {
+		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return os.CopyFS(out, os.DirFS(made))
 }
 
 // imageTag is a version as a tag, which has no +.

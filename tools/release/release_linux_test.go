@@ -10,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -94,6 +95,44 @@ func TestRelease(t *testing.T) {
 		runs(t, root, unpackImage(t, only(t, dist, "*_"+runtime.GOARCH+"_image.tar"), root))
 	})
 	t.Run("bill of materials", func(t *testing.T) { lists(t, only(t, dist, "*.cdx.json"), wanted) })
+}
+
+// A release replaces the files of an earlier one, if it succeeds, and nothing else.
+func TestAReleaseKeepsOtherFiles(t *testing.T) {
+	files := func(dir string) (all []string) {
+		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+			if err == nil && !entry.IsDir() {
+				name, _ := filepath.Rel(dir, path)
+				all = append(all, name)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	write := func(dir string, names ...string) {
+		for _, name := range names {
+			entry{[]byte("text"), 0o644}.write(t, filepath.Join(dir, name))
+		}
+	}
+	dist, made := t.TempDir(), t.TempDir()
+	write(dist, "SHA256SUMS", "rpclab_0_linux_amd64.deb", "site/rpclab_/index.html")
+	before := files(dist)
+	if err := release(t.Context(), t.TempDir(), dist, platforms); err == nil {
+		t.Error("released a directory without sources")
+	}
+	if after := files(dist); !slices.Equal(after, before) {
+		t.Errorf("after a release that failed there are %v, want %v", after, before)
+	}
+	write(made, "SHA256SUMS", "rpclab_1_linux_amd64.deb")
+	if err := publish(made, dist); err != nil {
+		t.Fatal(err)
+	}
+	if after, want := files(dist), []string{"SHA256SUMS", "rpclab_1_linux_amd64.deb", "site/rpclab_/index.html"}; !slices.Equal(after, want) {
+		t.Errorf("after a release there are %v, want %v", after, want)
+	}
 }
 
 // same fails unless two directories have the same files.
