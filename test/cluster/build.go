@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"rpclab/internal/process"
 )
 
 // version is the Kubernetes version in kube/go.mod.
@@ -185,7 +185,7 @@ func fingerprint(module string, args []string) (string, error) {
 
 // cacheDirectory returns the directory of builds and locks it until unlock, so that only one process at a
 // time builds, starts or stops clusters.
-func cacheDirectory() (dir string, unlock func(), err error) {
+func cacheDirectory(ctx context.Context) (dir string, unlock func(), err error) {
 	home, err := os.UserCacheDir()
 	if err != nil {
 		return "", nil, err
@@ -194,15 +194,8 @@ func cacheDirectory() (dir string, unlock func(), err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", nil, err
 	}
-	lock, err := os.Open(dir)
-	if err != nil {
-		return "", nil, err
-	}
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
-		progress("waiting for another harness, which builds, starts or ends a cluster")
-	}
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
-		return "", nil, errors.Join(err, lock.Close())
-	}
-	return dir, func() { _ = lock.Close() }, nil
+	waiting := time.AfterFunc(time.Second, func() { progress("waiting for another harness, which builds, starts or ends a cluster") })
+	defer waiting.Stop()
+	unlock, err = process.LockDir(ctx, dir)
+	return dir, unlock, err
 }

@@ -17,7 +17,16 @@ import (
 	"rpclab/internal/testkit"
 )
 
-func TestMain(m *testing.M) { testkit.Main(m) }
+// The test process is also the program, under this variable.
+const asProgram = "CLUSTER_TEST_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+		return
+	}
+	testkit.Main(m)
+}
 
 // bed runs this program with its own directory of clusters.
 type bed struct {

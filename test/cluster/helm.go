@@ -17,7 +17,7 @@ var helm = product{
 
 // helmProgram builds Helm unless the cache has it, and returns the path of its client.
 func helmProgram(ctx context.Context) (string, error) {
-	cache, unlock, err := cacheDirectory()
+	cache, unlock, err := cacheDirectory(ctx)
 	if err != nil {
 		return "", err
 	}

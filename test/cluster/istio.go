@@ -105,7 +105,7 @@ func installIstio(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	cache, unlock, err := cacheDirectory()
+	cache, unlock, err := cacheDirectory(ctx)
 	if err != nil {
 		return err
 	}

@@ -51,9 +51,12 @@ func root() *cobra.Command {
 	up := &cobra.Command{
 		Use: "up", Short: "Start the cluster, which runs on in the background", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			kubeconfig, err := up(c.Context(), name, as, detached)
+			kubeconfig, started, err := up(c.Context(), name, as, detached)
 			if err != nil {
 				return err
+			}
+			if !started {
+				progress("cluster %q runs already", name)
 			}
 			module, err := exec.CommandContext(c.Context(), "go", "list", "-m", "-f", "{{.Dir}}").Output()
 			if err != nil {
@@ -93,7 +96,7 @@ func root() *cobra.Command {
 		},
 		&cobra.Command{
 			Use: "down", Short: "End the cluster and remove all that it left, running or not", Args: cobra.NoArgs,
-			RunE: func(*cobra.Command, []string) error { return down(name) },
+			RunE: func(c *cobra.Command, _ []string) error { return down(c.Context(), name) },
 		},
 		&cobra.Command{
 			Use: "load-image FILE.tar", Short: "Import images of an OCI or Docker archive into every node", Args: cobra.MinimumNArgs(1),

@@ -85,8 +85,8 @@ func readyState(name string) (state, string, error) {
 	return s, dir, nil
 }
 
-// process describes a live process.
-func process(pid int) running {
+// processOf describes a live process.
+func processOf(pid int) running {
 	_, start := stat(pid)
 	return running{Pid: pid, Start: start}
 }

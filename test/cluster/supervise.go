@@ -39,16 +39,16 @@ func supervise(ctx context.Context, name string, as shape) error {
 	if s.nodes, err = someNodes(as.nodes); err != nil {
 		return err
 	}
-	now := state{Supervisor: process(os.Getpid())}
+	now := state{Supervisor: processOf(os.Getpid())}
 	if err := now.write(s.dir); err != nil {
 		return err
 	}
 	if err := s.makeSpaces(); err != nil {
 		return err
 	}
-	now.ControlPlane = process(s.controlPlane.pid)
+	now.ControlPlane = processOf(s.controlPlane.pid)
 	for _, space := range s.spaces {
-		now.Nodes = append(now.Nodes, process(space.pid))
+		now.Nodes = append(now.Nodes, processOf(space.pid))
 	}
 	if err := now.write(s.dir); err != nil {
 		return err

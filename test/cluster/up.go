@@ -27,52 +27,54 @@ var (
 	bound    = syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 )
 
-// up starts a cluster unless it runs, and returns its kubeconfig. It first removes the rest of an earlier
-// cluster.
-func up(ctx context.Context, name string, as shape, life syscall.SysProcAttr) (kubeconfig string, err error) {
+// up starts a cluster unless it runs, and returns its kubeconfig and whether it started it. It first removes the rest of an
+// earlier cluster.
+func up(ctx context.Context, name string, as shape, life syscall.SysProcAttr) (kubeconfig string, started bool, err error) {
 	dir, err := directory(name)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	if _, err := someNodes(as.nodes); err != nil {
-		return "", err
+		return "", false, err
 	}
 	if os.Getuid() != 0 {
-		return "", errors.New("the cluster takes root: it makes namespaces, mounts and control groups")
+		return "", false, errors.New("the cluster takes root: it makes namespaces, mounts and control groups")
 	}
-	cache, unlock, err := cacheDirectory()
+	cache, unlock, err := cacheDirectory(ctx)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	defer unlock()
 	if s, _, err := readyState(name); err == nil {
 		if len(s.Nodes) != as.nodes {
-			return "", fmt.Errorf("cluster %q runs with %d nodes, not %d: stop it first", name, len(s.Nodes), as.nodes)
+			return "", false, fmt.Errorf("cluster %q runs with %d nodes, not %d: stop it first", name, len(s.Nodes), as.nodes)
 		}
-		progress("cluster %q runs already", name)
-		return kubeconfigIn(dir), nil
+		return kubeconfigIn(dir), false, nil
 	}
 	if err := clear(name, dir); err != nil {
-		return "", fmt.Errorf("remove the rest of an earlier cluster: %w", err)
+		return "", false, fmt.Errorf("remove the rest of an earlier cluster: %w", err)
 	}
 	if err := install(ctx, progress); err != nil {
-		return "", err
+		return "", false, err
 	}
 	programs, err := kubernetes.build(ctx, cache, progress)
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	began := time.Now()
 	if err := startSupervisor(ctx, name, dir, programs, as, life); err != nil {
-		return "", err
+		if ctx.Err() != nil { // nobody will read its logs
+			err = errors.Join(err, clear(name, dir))
+		}
+		return "", false, err
 	}
 	progress("cluster %q is up after %.1f s; kubectl is %s", name, time.Since(began).Seconds(), kubectlIn(dir))
-	return kubeconfigIn(dir), nil
+	return kubeconfigIn(dir), true, nil
 }
 
 // buildAhead builds what a cluster and the tests on it need, or Istio.
 func buildAhead(ctx context.Context, mesh bool) error {
-	cache, unlock, err := cacheDirectory()
+	cache, unlock, err := cacheDirectory(ctx)
 	if err != nil {
 		return err
 	}
@@ -122,12 +124,12 @@ func startSupervisor(ctx context.Context, name, dir, programs string, as shape, 
 }
 
 // down stops a cluster and removes what is left of it.
-func down(name string) error {
+func down(ctx context.Context, name string) error {
 	dir, err := directory(name)
 	if err != nil {
 		return err
 	}
-	_, unlock, err := cacheDirectory()
+	_, unlock, err := cacheDirectory(ctx)
 	if err != nil {
 		return err
 	}
@@ -160,17 +162,23 @@ func clear(name, dir string) error {
 
 // with runs a command with a cluster, and stops the cluster afterwards.
 func with(ctx context.Context, name string, as shape, args []string) (err error) {
-	if _, _, err := readyState(name); err == nil {
+	kubeconfig, started, err := up(ctx, name, as, bound)
+	if err != nil {
+		return err
+	}
+	if !started {
 		return fmt.Errorf("cluster %q already runs: stop it first, or choose another --name", name)
 	}
-	kubeconfig, err := up(ctx, name, as, bound)
 	defer func() {
-		if left := down(name); left != nil {
+		// The cluster ends with this process, so another interrupt may end the wait for another harness.
+		ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		if left := down(ctx, name); left != nil {
 			err = errors.Join(err, left)
 		}
 	}()
-	if err != nil {
-		return err
+	if ctx.Err() != nil { // the user no longer wants the command
+		return ctx.Err()
 	}
 	// The terminal sends an interrupt to the command too; this process waits for it.
 	ctx, stop := signal.NotifyContext(context.WithoutCancel(ctx), syscall.SIGTERM)
