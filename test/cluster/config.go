@@ -17,6 +17,9 @@ import (
 //go:embed config
 var templates embed.FS
 
+// maxEndpointsPerSlice is the largest number that Kubernetes accepts.
+const maxEndpointsPerSlice = 1000
+
 // shape is what a cluster can differ in.
 type shape struct {
 	nodes             int

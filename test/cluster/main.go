@@ -73,7 +73,7 @@ func root() *cobra.Command {
 	}
 	for _, c := range []*cobra.Command{up, with} {
 		c.Flags().IntVar(&as.nodes, "nodes", 2, fmt.Sprintf("1 to %d", maxNodes))
-		c.Flags().IntVar(&as.endpointsPerSlice, "endpoints-per-slice", 100, "at most, in one EndpointSlice: 1 to 1000")
+		c.Flags().IntVar(&as.endpointsPerSlice, "endpoints-per-slice", 100, fmt.Sprintf("at most, in one EndpointSlice: 1 to %d", maxEndpointsPerSlice))
 	}
 	root.AddCommand(up, with,
 		&cobra.Command{

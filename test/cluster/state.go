@@ -18,10 +18,11 @@ import (
 // state describes a running cluster to other processes of this program. It is a file in the directory of the
 // cluster.
 type state struct {
-	Supervisor   running
-	ControlPlane running
-	Nodes        []running
-	Ready        bool
+	Supervisor        running
+	ControlPlane      running
+	Nodes             []running
+	EndpointsPerSlice int // at most
+	Ready             bool
 }
 
 // running is a process with its start time, because process IDs are reused.

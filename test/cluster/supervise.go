@@ -39,7 +39,7 @@ func supervise(ctx context.Context, name string, as shape) error {
 	if s.nodes, err = someNodes(as.nodes); err != nil {
 		return err
 	}
-	now := state{Supervisor: processOf(os.Getpid())}
+	now := state{Supervisor: processOf(os.Getpid()), EndpointsPerSlice: as.endpointsPerSlice}
 	if err := now.write(s.dir); err != nil {
 		return err
 	}

@@ -37,6 +37,9 @@ func up(ctx context.Context, name string, as shape, life syscall.SysProcAttr) (k
 	if _, err := someNodes(as.nodes); err != nil {
 		return "", false, err
 	}
+	if as.endpointsPerSlice < 1 || as.endpointsPerSlice > maxEndpointsPerSlice {
+		return "", false, fmt.Errorf("--endpoints-per-slice %d: use 1 to %d", as.endpointsPerSlice, maxEndpointsPerSlice)
+	}
 	if os.Getuid() != 0 {
 		return "", false, errors.New("the cluster takes root: it makes namespaces, mounts and control groups")
 	}
@@ -48,6 +51,9 @@ func up(ctx context.Context, name string, as shape, life syscall.SysProcAttr) (k
 	if s, _, err := readyState(name); err == nil {
 		if len(s.Nodes) != as.nodes {
 			return "", false, fmt.Errorf("cluster %q runs with %d nodes, not %d: stop it first", name, len(s.Nodes), as.nodes)
+		}
+		if s.EndpointsPerSlice != as.endpointsPerSlice {
+			return "", false, fmt.Errorf("cluster %q runs with %d endpoints per slice, not %d: stop it first", name, s.EndpointsPerSlice, as.endpointsPerSlice)
 		}
 		return kubeconfigIn(dir), false, nil
 	}

@@ -88,13 +88,27 @@ func TestAnInterruptEndsTheWaitForAnotherHarness(t *testing.T) {
 	}
 }
 
-// TestWithLeavesTheClusterOfAnotherStart has a process in the place of a cluster, which another harness starts while two
+func TestShapesThatNoClusterCanHaveAreRefused(t *testing.T) {
+	t.Setenv("XDG_STATE_HOME", t.TempDir())
+	for want, as := range map[string]shape{
+		"--nodes 0: use 1 to":                       {0, 100},
+		"--endpoints-per-slice 0: use 1 to 1000":    {1, 0},
+		"--endpoints-per-slice 1001: use 1 to 1000": {1, 1001},
+	} {
+		if _, _, err := up(t.Context(), testName, as, bound); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: error %v, want %s", as, err, want)
+		}
+	}
+}
+
+// TestAStartLeavesTheClusterOfAnother has a process in the place of a cluster, which another harness starts while two
 // commands wait.
-func TestWithLeavesTheClusterOfAnotherStart(t *testing.T) {
+func TestAStartLeavesTheClusterOfAnother(t *testing.T) {
 	ran := filepath.Join(t.TempDir(), "ran")
 	started, done := besideAnother(t,
 		[]string{"with", "--name", testName, "--nodes", "1", "--", "touch", ran},
-		[]string{"with", "--name", testName, "--nodes", "3", "--", "touch", ran})
+		[]string{"with", "--name", testName, "--nodes", "3", "--", "touch", ran},
+		[]string{"up", "--name", testName, "--nodes", "1", "--endpoints-per-slice", "10"})
 	supervisor := exec.Command("sleep", "600")
 	if err := supervisor.Start(); err != nil {
 		t.Fatal(err)
@@ -107,12 +121,12 @@ func TestWithLeavesTheClusterOfAnotherStart(t *testing.T) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	cluster := state{Supervisor: processOf(supervisor.Process.Pid), Nodes: make([]running, 1), Ready: true}
+	cluster := state{Supervisor: processOf(supervisor.Process.Pid), Nodes: make([]running, 1), EndpointsPerSlice: 100, Ready: true}
 	if err := cluster.write(dir); err != nil {
 		t.Fatal(err)
 	}
 	done()
-	for i, want := range []string{"already runs", "runs with 1 nodes, not 3"} {
+	for i, want := range []string{"already runs", "runs with 1 nodes, not 3", "runs with 100 endpoints per slice, not 10"} {
 		if said := started[i].end(); !strings.Contains(said, want) {
 			t.Errorf("%q said\n%s\nwant %q", started[i].cmd.Args[1:], said, want)
 		}
