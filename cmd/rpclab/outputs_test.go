@@ -1,10 +1,17 @@
 package main
 
 import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"rpclab/internal/experiment"
+	"rpclab/internal/report"
 	"rpclab/internal/result"
 )
 
@@ -14,6 +21,37 @@ func TestAnExperimentWithTheNameOfALoadHasAReport(t *testing.T) {
 	d := result.Document{Experiment: "load", Question: "Which?", Arms: []result.Arm{{Name: "one"}, {Name: "two"}}}
 	if err := (outputs{}).renderReport(&out, d); err != nil || !strings.Contains(out.String(), "Which?") {
 		t.Errorf("%v\n%s", err, out.String())
+	}
+}
+
+// Cells are found by their names, so the document, its assertions and its gates lose paths together.
+func TestJUnitHasTheChecksOfCellsWithoutTheirPaths(t *testing.T) {
+	d := result.Document{Experiment: "mine"}
+	var checks []report.Check
+	var gates report.Gates
+	for _, dir := range []string{"/home/alice/v1/bin", "/home/alice/v2/bin"} {
+		cell := result.Cell{"caller.dir": dir}
+		d.Arms = append(d.Arms, result.Arm{Name: "one", Cell: cell})
+		checks = append(checks, report.Check{Assertion: "p99 < 1ms", Arm: "one", Cell: cell, Failures: []string{"p99 is 2 ms"}})
+		gates.Results = append(gates.Results, result.GateResult{Gate: "p50 ratio < 1.1", Arm: "one", Cell: cell, Outcome: "held"})
+	}
+	dir := t.TempDir()
+	o := outputs{junit: filepath.Join(dir, "out.xml"), md: filepath.Join(dir, "out.md")}
+	c := &cobra.Command{}
+	c.SetOut(io.Discard)
+	if err := o.write(c, d, checks, gates); err != nil {
+		t.Fatal(err)
+	}
+	junit, errJUnit := os.ReadFile(o.junit)
+	md, errMD := os.ReadFile(o.md)
+	if err := errors.Join(errJUnit, errMD); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(junit), `tests="2" failures="1"`); n != 2 || strings.Contains(string(junit), "alice") {
+		t.Errorf("%d suites have a failed assertion and a gate, want 2 without the name of the user:\n%s", n, junit)
+	}
+	if strings.Contains(string(md), "alice") || !strings.Contains(string(md), "…/bin (2)") {
+		t.Errorf("want both cells without the name of the user:\n%s", md)
 	}
 }
 

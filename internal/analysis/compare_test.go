@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"maps"
 	"math"
 	"strings"
 	"testing"
@@ -204,6 +205,37 @@ func TestArmsWithOtherSettingsAreNotCompared(t *testing.T) {
 	if got := Compare(runOf(t, 10, 10, 10, 10), b, CompareOptions{Allow: []string{"load.burs"}}); len(got.Ratios) > 0 {
 		t.Error("--allow accepts a part of a name")
 	}
+}
+
+// A run is compared with a file of it, which has no absolute paths. Two whole paths with the same last element differ.
+func TestARunIsComparedWithAFileWithoutPaths(t *testing.T) {
+	whole := runOf(t, 10, 10, 10, 10)
+	whole.Arms = append(whole.Arms, whole.Arms[0])
+	for i, dir := range []string{"/home/alice/v1/bin", "/home/alice/v2/bin"} {
+		arm := &whole.Arms[i]
+		arm.Cell = result.Cell{"caller.dir": dir}
+		arm.Config = maps.Clone(arm.Config)
+		arm.Config["workload"] = map[string]any{"ids": dir}
+	}
+	short := result.WithoutPaths(whole)
+	for name, c := range map[string]struct {
+		a, b    result.Document
+		refused int
+	}{
+		"whole and short": {whole, short, 0},
+		"short and whole": {short, whole, 0},
+		"other paths":     {onlyArm(whole, 0), onlyArm(whole, 1), 2},
+	} {
+		got := Compare(c.a, c.b, CompareOptions{})
+		if len(got.Refused) != c.refused || len(got.Ratios) == 0 && c.refused == 0 || len(got.Differences) > 0 {
+			t.Errorf("%s: refused are %+v, and the differences %+v; want %d and none", name, got.Refused, got.Differences, c.refused)
+		}
+	}
+}
+
+func onlyArm(d result.Document, i int) result.Document {
+	d.Arms = d.Arms[i : i+1]
+	return d
 }
 
 func TestOtherDifferencesAreListed(t *testing.T) {

@@ -24,27 +24,50 @@ func (p armPair) name() string {
 	return p.a.Name + " / " + p.b.Name
 }
 
-// pairsOf pairs the arms of two runs that have the same name and cell; alone are the other arms. If
-// each run has only one arm, such as a load of one server, the two arms are a pair even if their
-// names differ.
+// pairsOf pairs the arms of two runs that have the same name and cell, except for paths that one run has lost (see
+// [result.WithoutPaths]); alone are the other arms. If each run has only one arm, such as a load of one server, the two
+// arms are a pair even if their names differ.
 func pairsOf(a, b result.Document) (pairs []armPair, alone []result.Refusal) {
 	if len(a.Arms) == 1 && len(b.Arms) == 1 && len(a.Arms[0].Cell)+len(b.Arms[0].Cell) == 0 && a.Experiment == b.Experiment {
 		return []armPair{{a: a.Arms[0], b: b.Arms[0]}}, nil
 	}
-	inA, inB := a.ArmsByKey(), b.ArmsByKey()
-	for _, arm := range a.Arms {
-		if other, ok := inB[arm.Key()]; ok {
-			pairs = append(pairs, armPair{a: arm, b: other})
-		} else {
-			alone = append(alone, result.Refusal{Arm: arm.Name, Cell: arm.Cell, Reason: "only in A"})
-		}
+	shortA, shortB := shortKeys(a.Arms), shortKeys(b.Arms)
+	inB, shortInB, paired := map[result.ArmKey]int{}, map[result.ArmKey]int{}, map[int]bool{}
+	for i, arm := range b.Arms {
+		inB[arm.Key()], shortInB[shortB[i]] = i, i
 	}
-	for _, arm := range b.Arms {
-		if _, ok := inA[arm.Key()]; !ok {
+	for i, arm := range a.Arms {
+		at, ok := inB[arm.Key()]
+		if !ok {
+			at, ok = inB[shortA[i]]
+		}
+		if !ok {
+			at, ok = shortInB[arm.Key()]
+		}
+		if !ok {
+			alone = append(alone, result.Refusal{Arm: arm.Name, Cell: arm.Cell, Reason: "only in A"})
+			continue
+		}
+		pairs, paired[at] = append(pairs, armPair{a: arm, b: b.Arms[at]}), true
+	}
+	for i, arm := range b.Arms {
+		if !paired[i] {
 			alone = append(alone, result.Refusal{Arm: arm.Name, Cell: arm.Cell, Reason: "only in B"})
 		}
 	}
 	return pairs, alone
+}
+
+// shortKeys are the keys that arms have without paths.
+func shortKeys(arms []result.Arm) (keys []result.ArmKey) {
+	var named []result.Arm
+	for _, arm := range arms {
+		named = append(named, result.Arm{Name: arm.Name, Cell: arm.Cell})
+	}
+	for _, arm := range result.WithoutPaths(named) {
+		keys = append(keys, arm.Key())
+	}
+	return keys
 }
 
 // differences lists how two runs differ, except in measurements, seeds and rounds: a seed does not
@@ -104,7 +127,8 @@ func changedSettings(a, b result.Arm) (all []result.Difference) {
 		if within(path, "generator") {
 			continue // a load generator's measurements of itself are not settings
 		}
-		if l, r := asText(left[path]), asText(right[path]); l != r {
+		l, r := asText(left[path]), asText(right[path])
+		if l != r && l != result.ShortenPaths(r) && result.ShortenPaths(l) != r { // one of the runs may have lost its paths
 			all = append(all, result.Difference{Kind: "setting", What: path, A: l, B: r})
 		}
 	}

@@ -12,30 +12,38 @@ import (
 	"time"
 )
 
-// WithoutPaths returns a copy of a document or comparison for others to read: of each absolute path
-// of a file, in every text, it keeps the last element. So it contains no directory or name of a user.
-// Keys of maps that would become equal get a number.
-func WithoutPaths[T Document | Comparison](v T) T {
-	p := pathRemover{map[string]string{}, map[string]bool{}}
+// WithoutPaths returns a copy of a document, a comparison, or a struct of them for others to read: of each
+// absolute path of a file, in every text, it keeps the last element. So it contains no directory or name of a user.
+// Keys of maps, and values of cells, that would become equal get a number.
+func WithoutPaths[T any](v T) T {
+	p := pathRemover{keys: newShortNames(), inCells: newShortNames(), text: ShortenPaths}
 	return p.copy(reflect.ValueOf(v)).Interface().(T)
 }
 
-// pathRemover names the keys of maps in a document. A key has the same name in each of them.
+// pathRemover shortens the texts of a document. A key of maps has the same name in each map, and a value of cells
+// in each cell.
 type pathRemover struct {
-	names map[string]string // by key
+	keys, inCells shortNames
+	text          func(string) string // shortens other texts
+}
+
+// shortNames gives each text a short name of its own.
+type shortNames struct {
+	names map[string]string // by text
 	taken map[string]bool   // names
 }
 
-// name is the name of a key.
-func (p pathRemover) name(key string) string {
-	name, ok := p.names[key]
+func newShortNames() shortNames { return shortNames{map[string]string{}, map[string]bool{}} }
+
+func (s shortNames) name(text string) string {
+	name, ok := s.names[text]
 	if !ok {
-		short := ShortenPaths(key)
+		short := ShortenPaths(text)
 		name = short
-		for i := 2; p.taken[name]; i++ {
+		for i := 2; s.taken[name]; i++ {
 			name = fmt.Sprintf("%s (%d)", short, i)
 		}
-		p.names[key], p.taken[name] = name, true
+		s.names[text], s.taken[name] = name, true
 	}
 	return name
 }
@@ -44,10 +52,13 @@ func (p pathRemover) copy(v reflect.Value) reflect.Value {
 	if v.Type() == reflect.TypeFor[time.Time]() {
 		return v
 	}
+	if v.Type() == reflect.TypeFor[Cell]() {
+		p.text = p.inCells.name
+	}
 	switch v.Kind() {
 	case reflect.String:
 		if text := v.String(); strings.Contains(text, "/") {
-			return reflect.ValueOf(ShortenPaths(text)).Convert(v.Type())
+			return reflect.ValueOf(p.text(text)).Convert(v.Type())
 		}
 	case reflect.Pointer, reflect.Interface:
 		if v.IsNil() {
@@ -82,7 +93,7 @@ func (p pathRemover) copy(v reflect.Value) reflect.Value {
 		to := reflect.MakeMapWithSize(v.Type(), v.Len())
 		keys := slices.SortedFunc(slices.Values(v.MapKeys()), func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
 		for _, key := range keys {
-			to.SetMapIndex(reflect.ValueOf(p.name(key.String())).Convert(key.Type()), p.copy(v.MapIndex(key)))
+			to.SetMapIndex(reflect.ValueOf(p.keys.name(key.String())).Convert(key.Type()), p.copy(v.MapIndex(key)))
 		}
 		return to
 	}

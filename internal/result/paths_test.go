@@ -60,6 +60,22 @@ func TestKeysThatLoseTheirPathsStayApart(t *testing.T) {
 	}
 }
 
+// Two values of a sweep with the same last element stay two cells, which verdicts name as arms do.
+func TestCellsThatLoseTheirPathsStayApart(t *testing.T) {
+	first, second := Cell{"caller.dir": "/home/alice/v1/bin"}, Cell{"caller.dir": "/home/alice/v2/bin"}
+	d := WithoutPaths(Document{Arms: []Arm{{Name: "a", Cell: first}, {Name: "a", Cell: second}}, Verdicts: []Verdict{{Cell: second}}})
+	if got, want := d.Arms[0].Cell, (Cell{"caller.dir": "…/bin"}); !reflect.DeepEqual(got, want) {
+		t.Errorf("the first cell is %v, want %v", got, want)
+	}
+	want := Cell{"caller.dir": "…/bin (2)"}
+	if arm, verdict := d.Arms[1].Cell, d.Verdicts[0].Cell; !reflect.DeepEqual(arm, want) || !reflect.DeepEqual(verdict, want) {
+		t.Errorf("the second cell is %v, and %v in its verdict; want %v", arm, verdict, want)
+	}
+	if again := WithoutPaths(d); !reflect.DeepEqual(again, d) {
+		t.Errorf("a document without paths changes to %+v", again)
+	}
+}
+
 func written(t *testing.T, d Document) string {
 	t.Helper()
 	var out bytes.Buffer

@@ -75,9 +75,14 @@ func (s *Server) run(r *http.Request) (any, error) {
 	return s.document(r, r.PathValue("id"))
 }
 
-// document reads a run. It assembles a run that is in progress, or whose process died, from its
-// trials. Documents leave the machine without its paths.
+// document reads a run. Documents leave the machine without its paths.
 func (s *Server) document(r *http.Request, id string) (result.Document, error) {
+	d, err := s.stored(r, id)
+	return result.WithoutPaths(d), err
+}
+
+// stored reads a run as it was stored. It assembles a run that is in progress, or whose process died, from its trials.
+func (s *Server) stored(r *http.Request, id string) (result.Document, error) {
 	if s.Store == nil {
 		return result.Document{}, errNoStore
 	}
@@ -85,7 +90,7 @@ func (s *Server) document(r *http.Request, id string) (result.Document, error) {
 	if err == nil && !complete {
 		d = analysis.Assemble(d)
 	}
-	return result.WithoutPaths(d), err
+	return d, err
 }
 
 // compare compares each further run with the first.
@@ -94,17 +99,17 @@ func (s *Server) compare(r *http.Request) (any, error) {
 	if len(ids) < 2 || len(ids) > maxCompared {
 		return nil, problem{http.StatusBadRequest, fmt.Sprintf("Give two to %d runs, as run=A&run=B; the others are compared with the first.", maxCompared)}
 	}
-	first, err := s.document(r, ids[0])
+	first, err := s.stored(r, ids[0])
 	if err != nil {
 		return nil, err
 	}
 	all := []result.Comparison{}
 	for _, id := range ids[1:] {
-		other, err := s.document(r, id)
+		other, err := s.stored(r, id)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, analysis.Compare(first, other, analysis.CompareOptions{}).WithEmptyLists())
+		all = append(all, result.WithoutPaths(analysis.Compare(first, other, analysis.CompareOptions{})).WithEmptyLists())
 	}
 	return struct {
 		Comparisons []result.Comparison `json:"comparisons"`
