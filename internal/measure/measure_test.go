@@ -138,6 +138,17 @@ func TestBackendsAreBounded(t *testing.T) {
 	}
 }
 
+// Labels of Prometheus and texts in JSON must be UTF-8, which a server need not send.
+func TestNamesOfBackendsAreUTF8(t *testing.T) {
+	r := measure.NewRecorder(0)
+	for _, id := range []string{"Z\xfcrich", "Z\xe4rich", "Z\ufffdrich"} {
+		r.Record(good(id, 0, 0, ms))
+	}
+	if got, want := measured(t, r).Backends, map[string]uint64{"Z\ufffdrich": 3}; !maps.Equal(got, want) {
+		t.Errorf("the backends are %v, want %v", got, want)
+	}
+}
+
 func TestOutOfRangeDurationsAreKeptAtTheBounds(t *testing.T) {
 	r := measure.NewRecorder(0)
 	r.Record(good("a", 5*ms, 3*ms, 4*ms)) // a clock that steps back

@@ -3,6 +3,7 @@ package measure
 import (
 	"cmp"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
@@ -144,6 +145,10 @@ const (
 // backend returns what is recorded of a backend.
 func (r *Recorder) backend(id string) *backend {
 	known := r.backends[id]
+	if known == nil { // it may be a name that is not UTF-8, which is in no map
+		id = strings.ToValidUTF8(id, "\ufffd")
+		known = r.backends[id]
+	}
 	if known == nil && len(r.backends) >= MaxBackends {
 		id = OtherBackends
 		known = r.backends[id]
