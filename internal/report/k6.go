@@ -25,6 +25,9 @@ func K6Summary(w io.Writer, d result.Document) error {
 			tags += "}"
 		}
 		due := arm.Calls + arm.Dropped
+		if due == 0 { // k6 has no metric without a sample
+			continue
+		}
 		good := arm.Calls - min(arm.Failed(), arm.Calls)
 		passed, failed = passed+good, failed+due-good
 		metrics["iterations"+tags] = map[string]any{"count": arm.Calls, "rate": arm.Rate}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"testing"
+
+	"rpclab/internal/result"
 )
 
 func TestK6SummaryHasTheMetricsOfK6(t *testing.T) {
@@ -48,5 +50,9 @@ func TestK6SummaryHasTheMetricsOfK6(t *testing.T) {
 	}
 	if one.Root.ID != "d41d8cd98f00b204e9800998ecf8427e" || one.Root.Checks["calls succeed"].Fails != 25 {
 		t.Errorf("the root group is %+v", one.Root)
+	}
+	arm.Calls, arm.Errors, arm.Dropped, arm.Latency = 0, nil, 0, result.Histogram{}
+	if none := read(); len(none.Metrics) > 0 {
+		t.Errorf("the metrics of an arm without calls are %v, want none", none.Metrics)
 	}
 }
