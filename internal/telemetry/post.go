@@ -3,7 +3,9 @@ package telemetry
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -14,6 +16,20 @@ const (
 	mostOfResponse = 4 << 20 // bytes that are read
 	mostOfError    = 200     // bytes of a response that an error has
 )
+
+// NewClient returns a client for [Post]. It follows no redirect that would make a GET of a POST, because the answer to
+// that would look like one to the body. secure may be nil.
+func NewClient(secure *tls.Config) *http.Client {
+	const mostRedirects = 10 // as Go's own client
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = secure
+	return &http.Client{Transport: transport, CheckRedirect: func(next *http.Request, via []*http.Request) error {
+		if next.Method != http.MethodPost || len(via) >= mostRedirects {
+			return http.ErrUseLastResponse
+		}
+		return nil
+	}}
+}
 
 // Post sends a body and returns that of the response. An error that a later request may not have is [Temporary].
 func Post(ctx context.Context, client *http.Client, to string, header http.Header, body []byte) ([]byte, error) {
@@ -36,9 +52,21 @@ func Post(ctx context.Context, client *http.Client, to string, header http.Heade
 		return text, err
 	case code == http.StatusTooManyRequests || code/100 == 5 && code != http.StatusNotImplemented:
 		return nil, Temporary{Reason: errors.New(refusal(response.Status, text))}
+	case code/100 == 3:
+		return nil, errors.New(response.Status + redirect(response))
 	default:
 		return nil, errors.New(refusal(response.Status, text))
 	}
+}
+
+// redirect says where a response points to, without a user and a query, which may have secrets.
+func redirect(response *http.Response) string {
+	to, err := response.Location()
+	if err != nil {
+		return ""
+	}
+	to.User, to.RawQuery, to.Fragment = nil, "", ""
+	return fmt.Sprintf(": it redirects to %s and did not take the data; use the URL of the receiver itself", to)
 }
 
 // refusal is the status of a response with the start of its text.

@@ -21,18 +21,24 @@ func TestPostSaysWhichFailuresMayPass(t *testing.T) {
 		}
 		var code int
 		fmt.Sscan(strings.TrimPrefix(r.URL.Path, "/"), &code)
+		if code/100 == 3 {
+			w.Header().Set("Location", "/200?token=secret")
+		}
 		w.WriteHeader(code)
 		fmt.Fprint(w, "because\n of \xff this")
 	}))
 	defer server.Close()
-	client := &http.Client{}
+	client := NewClient(nil)
 	defer client.CloseIdleConnections()
+	elsewhere := ": it redirects to " + server.URL + "/200 and did not take the data; use the URL of the receiver itself"
 	at := strings.Replace(server.URL, "http://", "http://me:secret@", 1)
 	for code, want := range map[int]struct {
 		temporary bool
 		text      string
 	}{
-		200: {}, 204: {}, 400: {false, "400 Bad Request: because of this"}, 401: {false, "401 Unauthorized: because of this"},
+		200: {}, 204: {}, 307: {}, 308: {},
+		301: {false, "301 Moved Permanently" + elsewhere}, 302: {false, "302 Found" + elsewhere}, 303: {false, "303 See Other" + elsewhere},
+		400: {false, "400 Bad Request: because of this"}, 401: {false, "401 Unauthorized: because of this"},
 		429: {true, "429 Too Many Requests: because of this"}, 500: {true, "500 Internal Server Error: because of this"}, 503: {true, "503 Service Unavailable: because of this"},
 	} {
 		_, err := Post(t.Context(), client, fmt.Sprint(at, "/", code), http.Header{"X-Scope": {"a"}}, []byte("text"))

@@ -35,12 +35,10 @@ func newSender(o Options, version string) (sender, error) {
 	if o.grpc {
 		return newGRPCSender(o, version)
 	}
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.TLSClientConfig = o.tls
 	header := o.header.Clone()
 	header.Set("Content-Type", "application/x-protobuf")
 	header.Set("User-Agent", "rpclab/"+version)
-	return &httpSender{o.url, header, &http.Client{Transport: transport}}, nil
+	return &httpSender{o.url, header, telemetry.NewClient(o.tls)}, nil
 }
 
 // httpSender sends over HTTP (opentelemetry.io/docs/specs/otlp: "OTLP/HTTP").
