@@ -1,6 +1,8 @@
 package otlp
 
 import (
+	"strings"
+
 	common "go.opentelemetry.io/proto/slim/otlp/common/v1"
 
 	"rpclab/internal/experiment"
@@ -9,8 +11,11 @@ import (
 )
 
 func text(name, value string) *common.KeyValue {
-	return &common.KeyValue{Key: name, Value: &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: value}}}
+	return &common.KeyValue{Key: name, Value: &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: valid(value)}}}
 }
+
+// valid replaces what is not UTF-8, such as in the log of a process: one such byte makes a request invalid.
+func valid(text string) string { return strings.ToValidUTF8(text, "\ufffd") }
 
 func number(name string, value int64) *common.KeyValue {
 	return &common.KeyValue{Key: name, Value: &common.AnyValue{Value: &common.AnyValue_IntValue{IntValue: value}}}

@@ -52,7 +52,7 @@ func (s *spans) begin(parent *trace.Span, name string, at time.Time, attributes 
 func (s *spans) end(span *trace.Span, at time.Time, failed string) {
 	span.EndTimeUnixNano = uint64(at.UnixNano())
 	if failed != "" {
-		span.Status = &trace.Status{Code: trace.Status_STATUS_CODE_ERROR, Message: failed}
+		span.Status = &trace.Status{Code: trace.Status_STATUS_CODE_ERROR, Message: valid(failed)}
 	}
 	s.ended = append(s.ended, span)
 }

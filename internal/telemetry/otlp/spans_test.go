@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	trace "go.opentelemetry.io/proto/slim/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
 
 	"rpclab/internal/experiment"
 	"rpclab/internal/lab"
@@ -96,6 +97,20 @@ func TestSpansOfArmsInIsolation(t *testing.T) {
 	}
 	if again := r.take(); len(again) > 0 {
 		t.Errorf("%d spans are sent twice", len(again))
+	}
+}
+
+func TestTextsOfProcessesAreUTF8(t *testing.T) {
+	t.Parallel()
+	r := recorded{newSpans(experiment.Plan{Arms: []experiment.Arm{{Name: "one"}}}, "id"), time.Now()}
+	one := experiment.Trial{Round: 1, Arm: "one"}
+	r.progress(lab.Progress{Trial: one})
+	r.phase(lab.Phase{Name: lab.PhaseEvent, Trial: one, Event: &result.Event{What: "f\xfcr"}, Began: r.now, Ended: r.now})
+	r.progress(lab.Progress{Trial: one, Ended: &result.Trial{Failed: "f\xfcr"}})
+	for _, span := range r.take() {
+		if _, err := proto.Marshal(span); err != nil {
+			t.Errorf("the span %s: %v", span.Name, err)
+		}
 	}
 }
 
