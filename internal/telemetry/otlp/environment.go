@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
@@ -72,6 +73,15 @@ func Read(to string, env func(string) string) (*Options, error) {
 	}
 	if o.header, err = telemetry.ParseHeaders(env(headers)); err != nil {
 		return nil, fmt.Errorf("%s: %w", headers, err)
+	}
+	if o.grpc {
+		if strings.Trim(address.Path, "/") != "" || address.RawQuery != "" {
+			return nil, fmt.Errorf("%s: OTLP over gRPC has no path and no query: use %s://%s", what, address.Scheme, address.Host)
+		}
+		if user := address.User; user != nil && o.header.Get("Authorization") == "" {
+			password, _ := user.Password()
+			o.header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password)))
+		}
 	}
 	if o.resource, err = telemetry.ParsePairs(env(attributes)); err != nil {
 		return nil, fmt.Errorf("%s: %w", attributes, err)

@@ -32,6 +32,9 @@ func TestReadFollowsFlagAndEnvironment(t *testing.T) {
 		"a flag is not disabled":  {"http://h", disabled + "=true", "http cleartext http://h rpclab"},
 		"a name of the service":   {"http://h", attributes + "=service.name=nightly%20lab,team=a", "http cleartext http://h nightly lab"},
 		"another name":            {"http://h", attributes + "=service.name=b\n" + serviceName + "=c", "http cleartext http://h c"},
+		"a password over gRPC":    {"grpc://me:secret@h:4317/", "", "grpc cleartext grpc://me:xxxxx@h:4317/ rpclab, authorization: Basic bWU6c2VjcmV0"},
+		"a token over gRPC":       {"grpc://me:secret@h:4317", headers + "=Authorization=Bearer%20a", "grpc cleartext grpc://me:xxxxx@h:4317 rpclab, authorization: Bearer a"},
+		"a path over gRPC":        {"grpc://h:4317/tenant-a", "", "error: --otlp: OTLP over gRPC has no path and no query: use grpc://h:4317"},
 		"no host":                 {"localhost:4318", "", "error: --otlp: use a URL such as http://127.0.0.1:4318"},
 		"an unknown scheme":       {"ftp://h", "", `error: --otlp: no scheme "ftp"`},
 		"JSON":                    {"", Endpoint + "=http://h\n" + protocol + "=http/json", "error: " + protocol + ": rpclab supports grpc and http/protobuf"},
@@ -54,6 +57,9 @@ func TestReadFollowsFlagAndEnvironment(t *testing.T) {
 			text = "error: " + err.Error()
 		case got != nil:
 			text = map[bool]string{true: "grpc ", false: "http "}[got.grpc] + map[bool]string{true: "cleartext ", false: "TLS "}[got.tls == nil] + got.String() + " " + got.resource["service.name"]
+			if login := got.header.Get("Authorization"); login != "" {
+				text += ", authorization: " + login
+			}
 		}
 		if got != nil && (got.noSpans != (env[spansTo] == nowhere) || got.noMetrics != (env[metricsTo] == nowhere)) {
 			t.Errorf("%s: spans are off: %v, metrics: %v", name, got.noSpans, got.noMetrics)
