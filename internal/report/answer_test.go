@@ -240,6 +240,25 @@ func TestACardSaysThatAMetricWasNotTested(t *testing.T) {
 	}
 }
 
+func TestTheAnswerOfOneArmHasItsRate(t *testing.T) {
+	d := channels()
+	d.Arms, d.Verdicts = d.Arms[:1], nil
+	for rate, want := range map[float64]string{0.4: "0.4 calls/s: p50 ", 1.5: "1.5 calls/s: ", 99.96: "100 calls/s: ", 958.3: "958 calls/s: ", 2000: "2,000 calls/s: "} {
+		d.Arms[0].Rate = rate
+		if got := Answer(d); !strings.HasPrefix(got, want) {
+			t.Errorf("%q, want that it begins with %q", got, want)
+		}
+	}
+}
+
+func TestTheTableOfRatesHasSmallOnes(t *testing.T) {
+	a := channels().Arms[0]
+	a.Rate, a.Errors, a.Window, a.Bound = 0.4, nil, nil, &result.Bound{Rate: 1.5}
+	if row, _ := throughputRow(result.Document{}, a); row[1] != "0.4" || row[3] != "1.5" {
+		t.Errorf("the row is %q, want 0.4 answered/s and a bound of 1.5", row)
+	}
+}
+
 func TestAnAnswerNamesArmsWithoutAMeasurement(t *testing.T) {
 	measured := result.Trial{Round: 1}
 	measured.Calls = 10

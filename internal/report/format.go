@@ -223,6 +223,14 @@ func rate(v float64) string {
 	return number(v)
 }
 
+// perSecond formats calls/s: in whole calls from 100 on, else with three significant digits.
+func perSecond(v float64) string {
+	if v < 99.5 {
+		return fmt.Sprintf("%.3g", v)
+	}
+	return number(v)
+}
+
 // fromTo is a range, or one value if both ends look the same.
 func fromTo[T any](low, high T, show func(T) string) string {
 	if show(low) == show(high) {
