@@ -74,7 +74,11 @@ func (p pathRemover) copy(v reflect.Value) reflect.Value {
 	case reflect.Struct:
 		to := reflect.New(v.Type()).Elem()
 		for i := range v.NumField() {
-			to.Field(i).Set(p.copy(v.Field(i)))
+			of := p
+			if v.Type() == reflect.TypeFor[Document]() && v.Type().Field(i).Name == "Definition" {
+				of.text = shortenDefinition
+			}
+			to.Field(i).Set(of.copy(v.Field(i)))
 		}
 		return to
 	case reflect.Slice:
@@ -119,7 +123,21 @@ var roots = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // ShortenPaths is [WithoutPaths] for a text.
-func ShortenPaths(text string) string {
+func ShortenPaths(text string) string { return shorten(text, startsPath) }
+
+// requestKey is the start of a line of an experiment up to the path of a request: {http: GET, path: "/data/orders"}. Logs of
+// programs have such lines too, with paths of files.
+var requestKey = regexp.MustCompile(`(?:^|[\s{,"'])(?:http|path)["']?:[ \t]*["']?$`)
+
+// shortenDefinition shortens the paths of files in an experiment, but not those of its requests.
+func shortenDefinition(text string) string {
+	return shorten(text, func(before string) bool {
+		return startsPath(before) && !requestKey.MatchString(before[strings.LastIndexByte(before, '\n')+1:])
+	})
+}
+
+// shorten shortens the paths that begin after a text.
+func shorten(text string, startsPath func(before string) bool) string {
 	var out strings.Builder
 	done := 0
 	for _, at := range roots().FindAllStringIndex(text, -1) {

@@ -29,6 +29,17 @@ func TestTextsLoseTheirPaths(t *testing.T) {
 	}
 }
 
+// An experiment in a result can be run again: its requests are the same.
+func TestADefinitionKeepsThePathsOfItsRequests(t *testing.T) {
+	const before = "ready: {http: /media/ready}\nproto: /home/alice/a.proto\nimport_path: /media/x\n" +
+		"calls: {a: {http: GET, path: \"/data/a/7\"}, b: {\"path\":  '/run/b'}}\nfile: \"/data/ids\"\n" + "path: /data/c/7\n"
+	want := strings.NewReplacer("/home/alice/a.proto", "…/a.proto", "/media/x", "…/x", "/data/ids", "…/ids").Replace(before)
+	d := WithoutPaths(Document{Definition: before, Warnings: []string{"path: '/home/alice/x'"}})
+	if d.Definition != want || d.Warnings[0] != "path: '…/x'" {
+		t.Errorf("the definition is\n%s\nwant\n%s\nand the warning is %s", d.Definition, want, d.Warnings[0])
+	}
+}
+
 // TestEveryTextOfADocumentLosesItsPaths fills every text of a document with a path.
 func TestEveryTextOfADocumentLosesItsPaths(t *testing.T) {
 	var d Document
