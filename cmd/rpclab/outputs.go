@@ -170,12 +170,11 @@ func (o outputs) writeDistributions(d result.Document) error {
 	if err := os.MkdirAll(o.hgrm, 0o755); err != nil {
 		return fmt.Errorf("cannot write to %s: %w", o.hgrm, err)
 	}
+	var errs []error
 	for _, distribution := range report.Distributions(d) {
-		if err := writeFile(filepath.Join(o.hgrm, distribution.Name+".hgrm"), distribution.Write); err != nil {
-			return err
-		}
+		errs = append(errs, writeFile(filepath.Join(o.hgrm, distribution.Name+".hgrm"), distribution.Write))
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // renderReport writes the report of a run, or the summary of `rpclab load`.

@@ -1,8 +1,10 @@
 package report
 
 import (
+	"crypto/md5"
 	"fmt"
 	"io"
+	"strings"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 
@@ -26,10 +28,20 @@ func Distributions(d result.Document) (all []Distribution) {
 			name += "-" + benchmarkWord(cell)
 		}
 		if !arm.Latency.Empty() {
-			all = append(all, Distribution{name, arm.Latency})
+			all = append(all, Distribution{shortFileName(name), arm.Latency})
 		}
 	}
 	return all
+}
+
+// shortFileName returns a name as it is, or its start and a checksum if file systems might not accept it.
+func shortFileName(name string) string {
+	const longest = 200 // bytes; file systems allow 255, which includes the extension
+	if len(name) <= longest {
+		return name
+	}
+	sum := fmt.Sprintf("-%x", md5.Sum([]byte(name)))[:9]
+	return strings.ToValidUTF8(name[:longest-len(sum)], "") + sum // a rune may be cut
 }
 
 // Write writes the percentiles in milliseconds, in the format .hgrm of HdrHistogram (hdrhistogram.github.io/HdrHistogram/plotFiles.html).

@@ -6,11 +6,29 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 
 	"rpclab/internal/result"
 )
+
+func TestLongNamesOfHgrmFilesAreCut(t *testing.T) {
+	d := channels()
+	names := map[string]bool{}
+	for i := range d.Arms {
+		d.Arms[i].Cell = result.Cell{"caller.service_config": strings.Repeat("ü", 150), "load.burst": i}
+	}
+	for _, distribution := range Distributions(d) {
+		if len(distribution.Name+".hgrm") > 255 || names[distribution.Name] || !utf8.ValidString(distribution.Name) {
+			t.Errorf("the name %q is too long for a file, not unique or not UTF-8", distribution.Name)
+		}
+		names[distribution.Name] = true
+	}
+	if len(names) == 0 {
+		t.Error("no arm has a distribution")
+	}
+}
 
 func TestHgrmHasThePercentilesOfEachArm(t *testing.T) {
 	d := channels()
