@@ -104,7 +104,7 @@ func (s *Store) running() []string {
 	ids := []string{}
 	files, _ := filepath.Glob(s.lockFile("*")) // the pattern is valid
 	for _, file := range files {
-		if id := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)); s.inProgress(id) {
+		if id := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)); s.locked(id) {
 			ids = append(ids, id)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	_ "modernc.org/sqlite" // the driver "sqlite", in pure Go
 )
@@ -292,7 +293,14 @@ func (s *Store) lock(id string) error {
 	if err != nil {
 		return storeError(s.lockFile(id), "mark the run as in progress", err)
 	}
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	for range 10 {
+		err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			break
+		}
+		time.Sleep(10 * time.Millisecond) // a reader may hold the lock for a moment
+	}
+	if err != nil {
 		return errors.Join(storeError(s.lockFile(id), "mark the run as in progress", err), file.Close())
 	}
 	s.mu.Lock()
@@ -311,9 +319,18 @@ func (s *Store) unlock(id string) {
 	}
 }
 
-// inProgress reports whether a process holds the lock of the run, and removes the lock file of a
+// inProgress reports whether a process holds the lock of a stored run, and removes the lock file of a
 // killed process. A run is locked before it is stored, so a new lock file is never removed.
 func (s *Store) inProgress(id string) bool {
+	locked := s.locked(id)
+	if !locked {
+		os.Remove(s.lockFile(id)) // a lock file that stays does no harm
+	}
+	return locked
+}
+
+// locked reports whether a process holds the lock of a run, which need not be stored so far.
+func (s *Store) locked(id string) bool {
 	s.mu.Lock()
 	_, own := s.locks[id]
 	s.mu.Unlock()
@@ -325,9 +342,5 @@ func (s *Store) inProgress(id string) bool {
 		return !errors.Is(err, fs.ErrNotExist)
 	}
 	defer file.Close()
-	if syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) != nil {
-		return true
-	}
-	os.Remove(s.lockFile(id)) // a lock file that stays does no harm
-	return false
+	return syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) != nil
 }

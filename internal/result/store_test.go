@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -173,6 +174,24 @@ func TestListReturnsTheStatusOfEachRun(t *testing.T) {
 	}
 	if own, err := ours.List(ctx); err != nil || own[0].Status != Running {
 		t.Errorf("in its own process List returned %v, %v; want the first run running", own, err)
+	}
+}
+
+// Another process lists the runs while a run takes its lock, and before the run is stored.
+func TestAListLeavesTheLockOfANewRun(t *testing.T) {
+	dir, ctx, d := t.TempDir(), context.Background(), sampleDocument(t)
+	s, path := openStore(t, dir), filepath.Join(dir, d.ID+".running")
+	file, err := os.Create(path)
+	must(t, err)
+	_, _, err = openStore(t, dir).Find(ctx, RunFilter{Limit: 1})
+	must(t, err)
+	if _, err := os.Stat(path); err != nil {
+		t.Errorf("a list removes the lock file of a run that is not stored yet: %v", err)
+	}
+	must(t, syscall.Flock(int(file.Fd()), syscall.LOCK_SH)) // as a reader
+	time.AfterFunc(20*time.Millisecond, func() { file.Close() })
+	if err := s.Begin(ctx, d); err != nil {
+		t.Errorf("a reader of the lock stops a run: %v", err)
 	}
 }
 
