@@ -25,8 +25,11 @@ import (
 	"rpclab/internal/telemetry"
 )
 
-// mostSpans is the number of spans of a request: receivers accept messages of 4 MiB or more.
-const mostSpans = 1000
+// Limits of a request: receivers accept messages of 4 MiB or more.
+const (
+	mostSpans   = 1000
+	mostFigures = 2000 // of about 150 bytes each, more with long cells
+)
 
 // exporter sends a run.
 type exporter struct {
@@ -123,18 +126,20 @@ func (e *exporter) sendSpans() {
 
 // sendMetrics sends figures.
 func (e *exporter) sendMetrics(figures []telemetry.Figure, at time.Time) {
-	if len(figures) == 0 || e.options.noMetrics {
+	if e.options.noMetrics {
 		return
 	}
-	request := &metricsapi.ExportMetricsServiceRequest{ResourceMetrics: []*metrics.ResourceMetrics{{
-		Resource: e.resource, ScopeMetrics: []*metrics.ScopeMetrics{{Scope: e.scope, Metrics: metricsOf(figures, e.start, at)}},
-	}}}
-	e.queue.Add(func(ctx context.Context) error {
-		var response metricsapi.ExportMetricsServiceResponse
-		err := e.sender.send(ctx, metricsSignal, request, &response)
-		part := response.GetPartialSuccess()
-		return outcome(metricsSignal, err, part.GetRejectedDataPoints(), part.GetErrorMessage())
-	})
+	for some := range slices.Chunk(figures, mostFigures) {
+		request := &metricsapi.ExportMetricsServiceRequest{ResourceMetrics: []*metrics.ResourceMetrics{{
+			Resource: e.resource, ScopeMetrics: []*metrics.ScopeMetrics{{Scope: e.scope, Metrics: metricsOf(some, e.start, at)}},
+		}}}
+		e.queue.Add(func(ctx context.Context) error {
+			var response metricsapi.ExportMetricsServiceResponse
+			err := e.sender.send(ctx, metricsSignal, request, &response)
+			part := response.GetPartialSuccess()
+			return outcome(metricsSignal, err, part.GetRejectedDataPoints(), part.GetErrorMessage())
+		})
+	}
 }
 
 // outcome returns the error of a request, which may have been accepted in part.

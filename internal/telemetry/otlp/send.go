@@ -4,8 +4,10 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -88,11 +90,22 @@ func newGRPCSender(o Options, version string) (*grpcSender, error) {
 
 func (s *grpcSender) send(ctx context.Context, to signal, request, response proto.Message) error {
 	err := s.connection.Invoke(metadata.NewOutgoingContext(ctx, s.metadata), to.method, request, response)
-	switch status.Code(err) {
-	case codes.Canceled, codes.DeadlineExceeded, codes.Aborted, codes.OutOfRange, codes.Unavailable, codes.DataLoss, codes.ResourceExhausted:
+	if isTemporary(err) {
 		return telemetry.Temporary{Reason: err}
 	}
 	return err
+}
+
+// isTemporary reports whether OTLP lets a client repeat the request (opentelemetry.io/docs/specs/otlp: "Failures"). A
+// receiver of which a resource is exhausted must say that it recovers: a request that is too large has that code too.
+func isTemporary(err error) bool {
+	switch status.Code(err) {
+	case codes.Canceled, codes.DeadlineExceeded, codes.Aborted, codes.OutOfRange, codes.Unavailable, codes.DataLoss:
+		return true
+	case codes.ResourceExhausted:
+		return slices.ContainsFunc(status.Convert(err).Details(), func(detail any) bool { _, ok := detail.(*errdetails.RetryInfo); return ok })
+	}
+	return false
 }
 
 func (s *grpcSender) close() { _ = s.connection.Close() }
