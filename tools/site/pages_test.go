@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/net/html"
 
 	"rpclab/experiments"
@@ -141,5 +142,17 @@ func TestALinkToAFileBecomesALinkToItsPage(t *testing.T) {
 		"```md\n[a](../glossary.md)\n```\n[f](../source/action.yml.md) [g](../index.md)\n"
 	if diff := cmp.Diff(want, string(b.relink("docs/method/search.md", []byte(text)))); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// The page of metrics leaves out no series, and shortens no text.
+func TestADescriptionThatThePageOfMetricsCannotShow(t *testing.T) {
+	for help, readable := range map[string]bool{"Calls of an arm.": true, `Calls of the arm "one".`: false} {
+		page, err := metricsPage(func(all chan<- *prometheus.Desc) {
+			all <- prometheus.NewDesc("rpclab_some", help, []string{"arm", "code"}, nil)
+		})
+		if shown := strings.Contains(page, "| `rpclab_some` | arm, code | "+help+" |"); shown != readable || (err == nil) != readable {
+			t.Errorf("%s: shown: %t, %v; want shown or an error", help, shown, err)
+		}
 	}
 }

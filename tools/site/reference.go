@@ -12,6 +12,7 @@ import (
 	"rpclab/internal/experiment"
 	"rpclab/internal/lab"
 	"rpclab/internal/result"
+	"rpclab/internal/web/meters"
 )
 
 // writeReference writes the pages of the formats of files.
@@ -32,10 +33,14 @@ func writeReference(root, to string) error {
 	if err != nil {
 		return err
 	}
+	metrics, err := metricsPage(meters.New().Describe)
+	if err != nil {
+		return err
+	}
 	pages := map[string]string{
 		"experiment": experimentPage(format, string(example)),
 		"service":    servicePage(format),
-		"metrics":    metricsPage(),
+		"metrics":    metrics,
 	}
 	for name, document := range map[string]struct {
 		schema      func() ([]byte, error)
