@@ -35,10 +35,18 @@ rounds: 4
 		t.Fatalf("%v\n%s", err, out)
 	}
 	d := resulttest.Read(t, strings.NewReader(string(out)))
+	headline := 0
 	for _, v := range d.Verdicts {
-		if !v.Secondary && (v.Decision != "undecided" || !strings.Contains(v.Reason, "throttled")) {
+		if v.Secondary {
+			continue
+		}
+		headline++
+		if v.Decision != "undecided" || !strings.Contains(v.Reason, "throttled") {
 			t.Errorf("%s: decision %s (ratio %.2f), reason %q; want undecided because of throttling", v.Metric, v.Decision, v.Ratio, v.Reason)
 		}
+	}
+	if headline == 0 {
+		t.Error("there is no verdict on a headline metric")
 	}
 	for _, a := range d.Arms {
 		// A trial lasts many periods of the quota, so every trial is throttled.
