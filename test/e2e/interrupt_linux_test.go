@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"rpclab/internal/testkit"
 )
 
 // TestReportsStopAtTheFirstSignal interrupts commands that wait for the end of a document.
@@ -31,10 +33,12 @@ func TestReportsStopAtTheFirstSignal(t *testing.T) {
 			if err := c.Start(); err != nil {
 				t.Fatal(err)
 			}
-			writer, err := os.OpenFile(pipe, os.O_WRONLY, 0) // waits for the reader
-			if err != nil {
-				t.Fatal(err)
-			}
+			var writer *os.File
+			testkit.Await(t, name+" opens the pipe", func() bool {
+				var err error
+				writer, err = os.OpenFile(pipe, os.O_WRONLY|syscall.O_NONBLOCK, 0) // an error without a reader
+				return err == nil
+			})
 			defer writer.Close()
 			if err := c.Process.Signal(syscall.SIGTERM); err != nil {
 				t.Fatal(err)
@@ -71,11 +75,17 @@ func TestAnInterruptBeforeTheFirstMeasuredCallKeepsTheFile(t *testing.T) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	<-called
+	ended := make(chan error, 1)
+	go func() { ended <- c.Wait() }()
+	select {
+	case <-called:
+	case err := <-ended:
+		t.Fatalf("the load ended (%v) before its first call:\n%s", err, &output)
+	}
 	if err := c.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	_ = c.Wait()
+	<-ended
 	text, err := os.ReadFile(file)
 	want := "rpclab: no call was measured before the interrupt, so rpclab does not write " + file
 	if code := c.ProcessState.ExitCode(); code != 130 || err != nil || string(text) != "an earlier result" || !strings.Contains(output.String(), want) {
