@@ -38,12 +38,13 @@ func (s *shared) String() string {
 	return s.text.String()
 }
 
+// watched lasts until the page is under attack: at least 12 s.
 const watched = `
 experiment: watched
 question: Does a run end while its page is under attack?
-defaults: {workload: {greet: {delay: 1ms}}, load: {burst: 10}}
+defaults: {workload: {greet: {delay: 1ms}}, load: {open: {rate: 10, duration: 3s}}}
 arms: {one: {route: clusterip}, two: {route: endpointslice}}
-rounds: 4
+rounds: 2
 `
 
 var pageAddress = regexp.MustCompile(`serving the page at http://(127\.0\.0\.1:\d+)/`)
