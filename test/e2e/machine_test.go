@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -203,7 +205,7 @@ func TestAProcessThatIsStoppedDuringALoadIsNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			undisturbed(t, func(_ int, wrong func(string, ...any)) { // the load of a busy machine may start late
-				d := stoppedRun(t, c.experiment, c.argument)
+				d := stoppedRun(t, c.experiment, c.argument, wrong)
 				var found []result.MachineWarning
 				for _, w := range d.MachineWarnings {
 					if w.Kind == result.ProcessFrozen || w.Kind == c.kind {
@@ -223,29 +225,31 @@ func TestAProcessThatIsStoppedDuringALoadIsNamed(t *testing.T) {
 }
 
 // stopAWhile stops a process for 1.5 s.
-func stopAWhile(t *testing.T, pid int) {
-	t.Helper()
+func stopAWhile(pid int) error {
 	for _, signal := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGCONT} {
 		if err := syscall.Kill(pid, signal); err != nil {
-			t.Fatal(err)
+			return fmt.Errorf("signal %v to process %d: %w", signal, pid, err)
 		}
 		<-time.After(1500 * time.Millisecond)
 	}
+	return nil
 }
 
 func TestALoadThatIsStoppedSaysSo(t *testing.T) {
 	t.Parallel()
 	address, _ := greeterAt(t)
-	b := &background{Cmd: command(t, t.TempDir(), "load", "--call", sayHello, "--rate", "50", "--duration", "6s", "--json", "-", address)}
+	b := &background{Cmd: command(t, t.TempDir(), "load", "--call", sayHello, "--rate", "50", "--duration", "1h", "--json", "-", address)}
 	b.Stdout, b.Stderr = &b.out, &b.err
 	if err := b.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = b.Process.Kill() })
-	<-time.After(2 * time.Second) // the load has begun, and does not end soon
-	stopAWhile(t, b.Process.Pid)
+	testkit.Await(t, "the load reports its progress", func() bool { return strings.Contains(b.err.String(), "/s  p50 ") })
+	if err := errors.Join(stopAWhile(b.Process.Pid), b.Process.Signal(os.Interrupt)); err != nil {
+		t.Fatal(err)
+	}
 	var stopped []result.MachineWarning
-	for _, w := range b.document(t, 0).MachineWarnings {
+	for _, w := range b.document(t, 130).MachineWarnings {
 		if w.Kind == result.RpclabStopped && w.DurationMS >= 900 {
 			stopped = append(stopped, w)
 		}
@@ -255,8 +259,9 @@ func TestALoadThatIsStoppedSaysSo(t *testing.T) {
 	}
 }
 
-// stoppedRun runs an experiment and stops the first process with an argument in its load.
-func stoppedRun(t *testing.T, experiment, argument string) result.Document {
+// stoppedRun runs an experiment and stops the first process with an argument in its load. It is wrong if the run, or that
+// process, ended before.
+func stoppedRun(t *testing.T, experiment, argument string, wrong func(string, ...any)) result.Document {
 	t.Helper()
 	data := t.TempDir()
 	file := filepath.Join(data, "steady.yaml")
@@ -271,11 +276,17 @@ func stoppedRun(t *testing.T, experiment, argument string) result.Document {
 	var pid int
 	testkit.Await(t, "the callers run", func() bool {
 		pid = withArgument(b.Process.Pid, argument)
-		return withArgument(b.Process.Pid, "caller") > 0 && (pid > 0 || argument == "none")
+		return withArgument(b.Process.Pid, "caller") > 0 && (pid > 0 || argument == "none") || b.out.String() != "" // this test stood still
 	})
 	<-time.After(2 * time.Second) // the warm-up is over, and the load is not
-	if argument != "none" {
-		stopAWhile(t, pid)
+	switch {
+	case argument == "none":
+	case pid == 0:
+		wrong("the run ended before this test could stop a process")
+	default:
+		if err := stopAWhile(pid); err != nil {
+			wrong("%v", err)
+		}
 	}
 	return b.document(t, 0)
 }
