@@ -105,18 +105,20 @@ arms: {envoy: {route: envoy}, haproxy: {route: haproxy}, nginx: {route: nginx}}
 events: [{at: 1s, fail: {backends: 1, code: UNAVAILABLE}}]
 rounds: 1
 `})
-	d, _ := document(t, filepath.Join(dir, "faults.yaml"), "--no-wait")
-	for _, a := range d.Arms {
-		failed := a.Failed()
-		if failed == 0 || failed > a.Calls/2 || a.Errors["HTTP_503"] != failed {
-			t.Errorf("arm %s: %d of %d calls failed: %v %v; want about a quarter, because of the fault", a.Name, failed, a.Calls, a.Errors, a.Samples)
+	undisturbed(t, func(_ int, wrong func(string, ...any)) {
+		d, _ := document(t, filepath.Join(dir, "faults.yaml"), "--no-wait")
+		for _, a := range d.Arms {
+			failed := a.Failed()
+			if failed == 0 || failed > a.Calls/2 || a.Errors["HTTP_503"] != failed {
+				wrong("arm %s: %d of %d calls failed: %v %v; want about a quarter, because of the fault", a.Name, failed, a.Calls, a.Errors, a.Samples)
+			}
 		}
-	}
-	for _, e := range d.Events {
-		if e.Error != "" || !slices.Equal(e.Affected, []string{"orders-0"}) {
-			t.Errorf("%s of arm %s affected %v: %s; want orders-0", e.What, e.Arm, e.Affected, e.Error)
+		for _, e := range d.Events {
+			if e.Error != "" || !slices.Equal(e.Affected, []string{"orders-0"}) {
+				wrong("%s of arm %s affected %v: %s; want orders-0", e.What, e.Arm, e.Affected, e.Error)
+			}
 		}
-	}
+	})
 }
 
 func TestProxyTaxOfAnHTTPService(t *testing.T) {

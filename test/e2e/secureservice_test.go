@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -168,23 +169,25 @@ rounds: 1
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d, _ := document(t, file, "--no-wait")
-	for _, a := range d.Arms {
-		if failed := a.Errors["RESOURCE_EXHAUSTED"]; failed < 10 || failed > 50 { // about half of 60
-			t.Errorf("arm %s: the errors are %v %v, want RESOURCE_EXHAUSTED for about 30 calls", a.Name, a.Errors, a.Samples)
+	undisturbed(t, func(try int, wrong func(string, ...any)) { // a busy machine replaces the killed backend late
+		d, _ := document(t, file, "--no-wait", "--set", fmt.Sprintf("load.open.duration=%ds", 7*try))
+		for _, a := range d.Arms {
+			if failed := a.Errors["RESOURCE_EXHAUSTED"]; failed < 10 || failed > 50 { // about half of 60
+				wrong("arm %s: the errors are %v %v, want RESOURCE_EXHAUSTED for about 30 calls", a.Name, a.Errors, a.Samples)
+			}
+			if a.Service.P99 < 300 { // about 30 of 420 to 1,260 calls were slowed down
+				wrong("arm %s: the p99 of answered calls is %v ms, want at least 300", a.Name, a.Service.P99)
+			}
+			if a.Backends["shop-3"] == 0 {
+				wrong("arm %s: the backends are %v, want calls to shop-3, which replaced a killed one", a.Name, a.Backends)
+			}
 		}
-		if a.Service.P99 < 300 { // about 30 of 420 calls were slowed down
-			t.Errorf("arm %s: the p99 of answered calls is %v ms, want at least 300", a.Name, a.Service.P99)
+		for _, e := range d.Events {
+			if e.Error != "" {
+				wrong("%s of arm %s: %s", e.What, e.Arm, e.Error)
+			}
 		}
-		if a.Backends["shop-3"] == 0 {
-			t.Errorf("arm %s: the backends are %v, want calls to shop-3, which replaced a killed one", a.Name, a.Backends)
-		}
-	}
-	for _, e := range d.Events {
-		if e.Error != "" {
-			t.Errorf("%s of arm %s: %s", e.What, e.Arm, e.Error)
-		}
-	}
+	})
 }
 
 // A proxy between encrypted connections slows down calls of a service with mutual TLS, and makes them fail.
@@ -219,24 +222,26 @@ rounds: 1
 		}
 	}
 	write("server.pem")
-	d, _ := document(t, file, "--rounds", "1")
-	for _, a := range d.Arms {
-		for state := range a.Backends {
-			if !strings.HasPrefix(state, "cold ") {
-				t.Errorf("arm %s: the backends are %v, want only cold ones: the calls that measured the proxy's cost went to another", a.Name, a.Backends)
+	undisturbed(t, func(_ int, wrong func(string, ...any)) {
+		d, _ := document(t, file, "--rounds", "1")
+		for _, a := range d.Arms {
+			for state := range a.Backends {
+				if !strings.HasPrefix(state, "cold ") {
+					t.Errorf("arm %s: the backends are %v, want only cold ones: the calls that measured the proxy's cost went to another", a.Name, a.Backends)
+				}
+			}
+			failed := a.Errors["RESOURCE_EXHAUSTED"]
+			if failed < 30 || failed > 120 || failed != a.Failed() { // about half of 150
+				wrong("arm %s: the errors are %v %v, want RESOURCE_EXHAUSTED for about 75 calls", a.Name, a.Errors, a.Samples)
+			}
+			if a.Service.P90 < 400 { // about 70 of 225 answered calls were slowed down
+				wrong("arm %s: the p90 of answered calls is %v ms, want at least 400", a.Name, a.Service.P90)
 			}
 		}
-		failed := a.Errors["RESOURCE_EXHAUSTED"]
-		if failed < 30 || failed > 120 || failed != a.Failed() { // about half of 150
-			t.Errorf("arm %s: the errors are %v %v, want RESOURCE_EXHAUSTED for about 75 calls", a.Name, a.Errors, a.Samples)
+		if len(d.FaultProxies) != 1 || d.FaultProxies[0].Unknown != "" || *d.FaultProxies[0].CPU <= 0 {
+			wrong("the costs of the fault proxy are %+v, want those of shop", d.FaultProxies)
 		}
-		if a.Service.P90 < 400 { // about 70 of 225 answered calls were slowed down
-			t.Errorf("arm %s: the p90 of answered calls is %v ms, want at least 400", a.Name, a.Service.P90)
-		}
-	}
-	if len(d.FaultProxies) != 1 || d.FaultProxies[0].Unknown != "" || *d.FaultProxies[0].CPU <= 0 {
-		t.Errorf("the costs of the fault proxy are %+v, want those of shop", d.FaultProxies)
-	}
+	})
 	write("client.pem")
 	refused := rpclab(t, "run", file, "--rounds", "1")
 	if refused.code != 2 || !strings.Contains(refused.stderr, "certificate signed by unknown authority") {

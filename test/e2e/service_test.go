@@ -37,27 +37,30 @@ calls:
 
 func TestChurnOfAServiceThatRpclabDoesNotKnow(t *testing.T) {
 	t.Parallel()
-	d, _ := document(t, "churn", "--quick", "--service", stranger(t), "--arms", "clusterip-shared,endpointslice,headless")
-	for _, arm := range d.Arms {
-		answered := uint64(0)
-		for id, n := range arm.Backends {
-			answered += n
-			if !regexp.MustCompile(`^hello-\d+$`).MatchString(id) {
-				t.Errorf("arm %s: the backend %s answered, want the names of the replicas", arm.Name, id)
+	undisturbed(t, func(try int, wrong func(string, ...any)) {
+		d, _ := document(t, "churn", "--quick", "--service", stranger(t), "--arms", "clusterip-shared,endpointslice,headless",
+			"--set", fmt.Sprintf("load.open.duration=%ds", 4*try*try)) // a busy machine starts backends late
+		for _, arm := range d.Arms {
+			answered := uint64(0)
+			for id, n := range arm.Backends {
+				answered += n
+				if !regexp.MustCompile(`^hello-\d+$`).MatchString(id) {
+					t.Errorf("arm %s: the backend %s answered, want the names of the replicas", arm.Name, id)
+				}
+			}
+			if failed := arm.Failed(); answered != arm.Calls-failed || answered == 0 {
+				wrong("arm %s: its backends answered %d of %d calls, of which %d failed: %v", arm.Name, answered, arm.Calls, failed, arm.Samples)
 			}
 		}
-		if failed := arm.Failed(); answered != arm.Calls-failed || answered == 0 {
-			t.Errorf("arm %s: its backends answered %d of %d calls, of which %d failed: %v", arm.Name, answered, arm.Calls, failed, arm.Samples)
+		for _, e := range d.Events {
+			if e.Error != "" {
+				wrong("%s of arm %s: %s", e.What, e.Arm, e.Error)
+			}
+			if e.Arm == "endpointslice" && e.What == "scale 10" && e.Took.FirstCall == nil {
+				wrong("endpointslice never called a new backend")
+			}
 		}
-	}
-	for _, e := range d.Events {
-		if e.Error != "" {
-			t.Errorf("%s of arm %s: %s", e.What, e.Arm, e.Error)
-		}
-		if e.Arm == "endpointslice" && e.What == "scale 10" && e.Took.FirstCall == nil {
-			t.Error("endpointslice never called a new backend")
-		}
-	}
+	})
 }
 
 func TestTheRoutesOfAnUnknownServiceAreCompared(t *testing.T) {
@@ -89,7 +92,7 @@ func TestLongStreamsOfAServiceThatRpclabDoesNotKnow(t *testing.T) {
 		d, _ := document(t, append(slices.Clone(arms), "--call", "greetings", "--set", fmt.Sprintf("load.open.duration=%ds", 6*try*try))...)
 		for _, a := range d.Arms {
 			if a.Failed() > 0 || a.Calls == 0 {
-				t.Errorf("arm %s: %d calls, errors %v %v, want none", a.Name, a.Calls, a.Errors, a.Samples)
+				wrong("arm %s: %d calls, errors %v %v, want none", a.Name, a.Calls, a.Errors, a.Samples)
 			}
 			var late uint64
 			for _, id := range []string{"hello-3", "hello-4", "hello-5"} {
@@ -112,28 +115,31 @@ func TestLongStreamsOfAServiceThatRpclabDoesNotKnow(t *testing.T) {
 // The built-in experiment slows down one backend of a program that has no such command.
 func TestPoliciesOfAServiceThatRpclabDoesNotKnow(t *testing.T) {
 	t.Parallel()
-	d, _ := document(t, "policies", "--quick", "--service", stranger(t), "--arms", "round-robin,deadline,envoy-least-request", "--set", "load.open.duration=4s")
-	if len(d.FaultProxies) != 1 || d.FaultProxies[0].Service != "hello" || d.FaultProxies[0].Calls == 0 || d.FaultProxies[0].CPU == nil || *d.FaultProxies[0].CPU <= 0 {
-		t.Errorf("the costs of the fault proxy are %+v, want those of hello", d.FaultProxies)
-	}
-	if len(d.Events) != len(d.Arms) {
-		t.Errorf("there are %d events for %d arms, want one each", len(d.Events), len(d.Arms))
-	}
-	for _, e := range d.Events {
-		if e.Error != "" || !slices.Equal(e.Affected, []string{"hello-0"}) {
-			t.Errorf("%s of arm %s affected %v: %s; want hello-0", e.What, e.Arm, e.Affected, e.Error)
+	undisturbed(t, func(try int, wrong func(string, ...any)) {
+		d, _ := document(t, "policies", "--quick", "--service", stranger(t), "--arms", "round-robin,deadline,envoy-least-request",
+			"--set", fmt.Sprintf("load.open.duration=%ds", 4*try*try))
+		if len(d.FaultProxies) != 1 || d.FaultProxies[0].Service != "hello" || d.FaultProxies[0].Calls == 0 || d.FaultProxies[0].CPU == nil || *d.FaultProxies[0].CPU <= 0 {
+			wrong("the costs of the fault proxy are %+v, want those of hello", d.FaultProxies)
 		}
-	}
-	for _, a := range d.Arms {
-		for id := range a.Backends {
-			if !regexp.MustCompile(`^hello-\d+$`).MatchString(id) {
-				t.Errorf("arm %s: the backend %s answered, want the names of the replicas", a.Name, id)
+		if len(d.Events) != len(d.Arms) {
+			t.Errorf("there are %d events for %d arms, want one each", len(d.Events), len(d.Arms))
+		}
+		for _, e := range d.Events {
+			if e.Error != "" || !slices.Equal(e.Affected, []string{"hello-0"}) {
+				wrong("%s of arm %s affected %v: %s; want hello-0", e.What, e.Arm, e.Affected, e.Error)
 			}
 		}
-		if len(a.Backends) != 3 {
-			t.Errorf("arm %s: the backends %v answered, want 3", a.Name, a.Backends)
+		for _, a := range d.Arms {
+			for id := range a.Backends {
+				if !regexp.MustCompile(`^hello-\d+$`).MatchString(id) {
+					t.Errorf("arm %s: the backend %s answered, want the names of the replicas", a.Name, id)
+				}
+			}
+			if len(a.Backends) != 3 {
+				wrong("arm %s: the backends %v answered, want 3", a.Name, a.Backends)
+			}
 		}
-	}
+	})
 }
 
 // A backend is slow, and then another call fails, without any help of the program.
@@ -155,17 +161,19 @@ rounds: 1
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d, _ := document(t, file, "--rounds", "1")
-	a := d.Arms[0]
-	if failed := a.Errors["RESOURCE_EXHAUSTED"]; failed == 0 || failed != a.Failed() {
-		t.Errorf("the errors are %v %v, want only RESOURCE_EXHAUSTED", a.Errors, a.Samples)
-	}
-	if failed := a.Failed(); failed > 60 { // of about 75 calls to that backend
-		t.Errorf("%d calls failed, want half of those to one backend", failed)
-	}
-	if a.Service.P95 < 400 { // about 35 of 260 answered calls were slowed down
-		t.Errorf("the p95 of answered calls is %v ms, want at least 400", a.Service.P95)
-	}
+	undisturbed(t, func(_ int, wrong func(string, ...any)) {
+		d, _ := document(t, file, "--rounds", "1")
+		a := d.Arms[0]
+		if failed := a.Errors["RESOURCE_EXHAUSTED"]; failed == 0 || failed != a.Failed() {
+			wrong("the errors are %v %v, want only RESOURCE_EXHAUSTED", a.Errors, a.Samples)
+		}
+		if failed := a.Failed(); failed > 60 { // of about 75 calls to that backend
+			wrong("%d calls failed, want half of those to one backend", failed)
+		}
+		if a.Service.P95 < 400 { // about 35 of 260 answered calls were slowed down
+			wrong("the p95 of answered calls is %v ms, want at least 400", a.Service.P95)
+		}
+	})
 }
 
 // TestInitWritesAFileThatRuns follows a user from a running server to a comparison of routes to it.
@@ -265,10 +273,13 @@ func TestTwoVersionsOfAServiceAreToldApart(t *testing.T) {
 
 func TestARolloutToAnIncompatibleVersionFailsCalls(t *testing.T) {
 	t.Parallel()
-	rolled, _ := document(t, versions(t, "arms: {watching: {service: old}, fixed: {service: old, route: clusterip}}\nevents: [{at: 500ms, roll_to: incompatible}]\nrounds: 1\n"), "--rounds", "1", "--set", "load.open.duration=8s")
-	for _, arm := range rolled.Arms {
-		if arm.Failed() == 0 || len(arm.Errors) == 0 {
-			t.Errorf("arm %s: no call failed after the rollout to an incompatible version: %v", arm.Name, arm.Backends)
+	file := versions(t, "arms: {watching: {service: old}, fixed: {service: old, route: clusterip}}\nevents: [{at: 500ms, roll_to: incompatible}]\nrounds: 1\n")
+	undisturbed(t, func(try int, wrong func(string, ...any)) { // a busy machine starts the other version late
+		rolled, _ := document(t, file, "--rounds", "1", "--set", fmt.Sprintf("load.open.duration=%ds", 8*try*try))
+		for _, arm := range rolled.Arms {
+			if arm.Failed() == 0 || len(arm.Errors) == 0 {
+				wrong("arm %s: no call failed after the rollout to an incompatible version: %v", arm.Name, arm.Backends)
+			}
 		}
-	}
+	})
 }
