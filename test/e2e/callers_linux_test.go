@@ -63,7 +63,7 @@ func TestFourCallersShareALoad(t *testing.T) {
 func TestAKilledCallerFailsItsTrial(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
-	c := command(t, data, "run", fourCallers(t, "{open: {rate: 100, duration: 4s}}", 2), "--json", "-")
+	c := command(t, data, "run", fourCallers(t, "{open: {rate: 25, duration: 16s}}", 2), "--json", "-")
 	var output, said strings.Builder
 	c.Stdout, c.Stderr = &output, &said
 	if err := c.Start(); err != nil {

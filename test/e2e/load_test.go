@@ -85,7 +85,7 @@ func TestLoadWritesAResultDocument(t *testing.T) {
 	t.Parallel()
 	address, _ := greeterAt(t)
 	d, _ := runLoad(t, "--call", sayHello, "-d", `[{"name": "a"}, {"name": "{{uuid}}"}]`, "--stages", "0s:200,500ms:200,500ms:0",
-		"--arrivals", "poisson", "--seed", "7", "--timeout", "5s", address)
+		"--arrivals", "poisson", "--seed", "7", "--timeout", "25s", address)
 	a := arm(t, d, address)
 	if d.Seed != 7 || a.Calls < 100 || a.Calls > 200 || len(a.Errors) > 0 || a.Config["generator"] == nil || a.Lateness.Empty() {
 		t.Errorf("seed %d, %d calls, errors %v, config %v", d.Seed, a.Calls, a.Errors, a.Config)

@@ -14,7 +14,7 @@ defaults:
   workload: {greet: {}}
   server: {replicas: 1}
   route: direct
-  caller: {warmup: 0, ready_timeout: 5s}
+  caller: {warmup: 0, ready_timeout: 15s}
   load: {open: {rate: 50, duration: 1s}}
 arms:
   ours: {caller: {kind: grpc-go}}
@@ -39,7 +39,7 @@ func TestClientsOfTheUserThatFail(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"nonsense": "the client sh: it wrote \"hello\" to standard output, where rpclab reads an outcome",
-		"silent":   "the client sh: it was not ready within 5s",
+		"silent":   "the client sh: it was not ready within 15s",
 	} {
 		trial := arm(t, d, name).Trials[0]
 		if !strings.Contains(trial.Failed, want) || !strings.Contains(trial.Failed, "its last lines:\n") {
