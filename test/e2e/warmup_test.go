@@ -44,20 +44,22 @@ func warmedLoad(t *testing.T, warmupMax, url string) (result.Document, said) {
 func TestAWarmUpLastsUntilTheServerIsSteady(t *testing.T) {
 	t.Parallel()
 	const slow, fast, compiling = 240 * time.Millisecond, 60 * time.Millisecond, 5 * time.Second
-	url := changingServer(t, func(since time.Duration) time.Duration { // as a virtual machine that compiles its code
-		return max(fast, slow-time.Duration(float64(slow-fast)*float64(since)/float64(compiling)))
+	undisturbed(t, func(_ int, wrong func(string, ...any)) {
+		url := changingServer(t, func(since time.Duration) time.Duration { // as a virtual machine that compiles its code
+			return max(fast, slow-time.Duration(float64(slow-fast)*float64(since)/float64(compiling)))
+		})
+		d, s := warmedLoad(t, "1m", url)
+		trial := d.Arms[0].Trials[0]
+		if w := trial.WarmUp; w == nil || !w.Steady || w.TookMS < float64(compiling.Milliseconds()) {
+			wrong("the warm-up was %+v, want steady after more than %v", w, compiling)
+		}
+		if !strings.Contains(s.stdout, "Rate and latency were steady after") {
+			wrong("the summary does not say how long the warm-up took:\n%s", s.stdout)
+		}
+		if over := trial.LatencyOverTime; over == nil || over.IntervalMS != 1000 || len(over.P50) == 0 || over.P50[0] == nil {
+			wrong("no latency of the first second in %+v", over)
+		}
 	})
-	d, s := warmedLoad(t, "1m", url)
-	trial := d.Arms[0].Trials[0]
-	if w := trial.WarmUp; w == nil || !w.Steady || w.TookMS < float64(compiling.Milliseconds()) {
-		t.Fatalf("the warm-up was %+v, want steady after more than %v", w, compiling)
-	}
-	if !strings.Contains(s.stdout, "Rate and latency were steady after") {
-		t.Errorf("the summary does not say how long the warm-up took:\n%s", s.stdout)
-	}
-	if over := trial.LatencyOverTime; over == nil || over.IntervalMS != 1000 || len(over.P50) == 0 || over.P50[0] == nil {
-		t.Errorf("no latency of the first second in %+v", over)
-	}
 }
 
 func TestAWarmUpThatDoesNotBecomeSteadyIsSaid(t *testing.T) {
@@ -92,10 +94,12 @@ arms:
 `), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d, _ := document(t, file)
-	for _, arm := range d.Arms {
-		if w := arm.Trials[0].WarmUp; w == nil || !w.Steady || w.TookMS < 5000 {
-			t.Errorf("%s: the warm-up was %+v, want steady after 6 s or more", arm.Name, w)
+	undisturbed(t, func(_ int, wrong func(string, ...any)) {
+		d, _ := document(t, file)
+		for _, arm := range d.Arms {
+			if w := arm.Trials[0].WarmUp; w == nil || !w.Steady || w.TookMS < 5000 {
+				wrong("%s: the warm-up was %+v, want steady after 6 s or more", arm.Name, w)
+			}
 		}
-	}
+	})
 }
