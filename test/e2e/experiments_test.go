@@ -20,6 +20,12 @@ func TestLeastRequestAvoidsASlowBackend(t *testing.T) {
 
 func slowBackend(t *testing.T, try int, wrong func(format string, args ...any)) {
 	d, s := quickTry(t, "policies", try)
+	for _, a := range d.Arms {
+		if len(a.Trials[0].Events) == 0 || a.Trials[0].Events[0].Answered == 0 { // its warm-up failed, or the event came after the load
+			wrong("%s: no call was answered after the event; %s", a.Name, why(a))
+			return
+		}
+	}
 	roundRobin := arm(t, d, "round-robin")
 	for _, name := range []string{"least-request", "weighted", "envoy-least-request", "haproxy-least-conn"} {
 		a := arm(t, d, name)
@@ -34,9 +40,7 @@ func slowBackend(t *testing.T, try int, wrong func(format string, args ...any)) 
 		wrong("outlier sends the slow backend a share of %.2f of the calls, want 0.33, because its calls do not fail", share)
 	}
 	failing, left := arm(t, d, "deadline"), arm(t, d, "outlier-deadline")
-	if len(left.Trials[0].Events) == 0 { // its warm-up failed
-		wrong("outlier-deadline: %s", why(left))
-	} else if avoided := firstEvent(t, left).Took.Avoided; left.Failed() > failing.Failed()/2 || avoided == nil {
+	if avoided := firstEvent(t, left).Took.Avoided; left.Failed() > failing.Failed()/2 || avoided == nil {
 		wrong("%d calls exceed their deadline, and %d with outlier detection, which ejected the backend after %v", failing.Failed(), left.Failed(), avoided)
 	}
 	for _, why := range []string{"round robin gives every backend the same number of calls", "least request takes", "outlier detection leaves out backends whose calls fail"} {
@@ -91,26 +95,26 @@ func rolledOut(t *testing.T, try int, wrong func(format string, args ...any)) {
 			continue
 		}
 		if e.Error != "" || len(trial.Lost) > 0 {
-			t.Errorf("%s: event %+v, lost %q; want three backends and three replacements", a.Name, e, trial.Lost)
+			wrong("%s: event %+v, lost %q; want three backends and three replacements", a.Name, e, trial.Lost)
 		}
 		var fresh uint64
 		for _, id := range []string{"greeter-3", "greeter-4", "greeter-5"} {
 			fresh += trial.Backends[id]
 		}
 		if len(trial.Backends) != 6 {
-			t.Errorf("%s: calls by backend are %v, want three backends and three replacements", a.Name, trial.Backends)
+			wrong("%s: calls by backend are %v, want three backends and three replacements", a.Name, trial.Backends)
 		}
 		switch lost := a.Failed() + a.Dropped; a.Name {
 		case "endpointslice", "xds":
 			if lost > 0 {
-				t.Errorf("%s lost %d calls (%v), want none", a.Name, lost, a.Errors)
+				wrong("%s lost %d calls (%v), want none", a.Name, lost, a.Errors)
 			}
 			if fresh < a.Calls/3 {
 				wrong("%s: new backends answered %d of %d calls, want at least a third", a.Name, fresh, a.Calls)
 			}
 		case "direct":
 			if a.Errors["UNAVAILABLE"] == 0 || fresh > 0 {
-				t.Errorf("direct: errors %v, %d calls answered by new backends; want UNAVAILABLE and 0", a.Errors, fresh)
+				wrong("direct: errors %v, %d calls answered by new backends; want UNAVAILABLE and 0", a.Errors, fresh)
 			}
 		}
 	}
@@ -191,7 +195,7 @@ func recovers(t *testing.T, file string, loses bool, elsewhere string, wrong fun
 		e := firstEvent(t, a)
 		if a.Name == "none" {
 			if e.Error != elsewhere || a.Failed() > 0 {
-				t.Errorf("a route without it: %+v, %v", e, a.Errors)
+				wrong("a route without it: %+v, %v", e, a.Errors)
 			}
 			continue
 		}
