@@ -17,7 +17,7 @@ func TestBalancingSpreadsCallsByRoute(t *testing.T) {
 // balancing allows that a gateway makes its first calls before the last connection is open.
 func balancing(t *testing.T, try int, wrong func(format string, args ...any)) {
 	d, s := quickTry(t, "balancing", try)
-	s.within(t, 2*time.Minute) // it starts servers in Python
+	s.within(2*time.Minute, wrong) // it starts servers in Python
 	for _, a := range d.Arms {
 		if len(a.Errors) != 0 || a.Dropped != 0 || a.Calls == 0 {
 			t.Errorf("%s: %d requests, errors %v (%v), %d dropped", a.Name, a.Calls, a.Errors, a.Samples, a.Dropped)

@@ -7,7 +7,7 @@ import "testing"
 func TestASmallBudgetMakesOneBackendTheBottleneck(t *testing.T) {
 	undisturbed(t, func(try int, wrong func(format string, args ...any)) {
 		d, s := quickTry(t, "budget", try)
-		s.promptly(t)
+		s.promptly(wrong)
 		elapsed := map[string]map[float64]float64{}
 		for _, a := range d.Arms {
 			if len(a.Errors) > 0 || a.Calls == 0 {

@@ -11,8 +11,8 @@ import (
 
 // TestQuickChannels checks the first command of the README.
 func TestQuickChannels(t *testing.T) {
+	quickly(t, "channels")
 	d, s := quick(t, "channels")
-	s.promptly(t)
 	for _, a := range d.Arms {
 		if len(a.Errors) != 0 || a.Dropped != 0 {
 			t.Errorf("%s: errors %v, %d dropped", a.Name, a.Errors, a.Dropped)

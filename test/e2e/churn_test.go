@@ -35,8 +35,8 @@ func lags(events []result.Event, wrong func(format string, args ...any)) []float
 
 func TestQuickChurnComparesAllRoutes(t *testing.T) {
 	t.Parallel()
-	d, s := quick(t, "churn")
-	s.promptly(t)
+	quickly(t, "churn")
+	d, _ := quick(t, "churn")
 	if len(d.Arms) < 5 || len(d.Events) != 3*len(d.Arms) {
 		t.Errorf("%d arms with %d events, want at least 5 with 3 each", len(d.Arms), len(d.Events))
 	}
@@ -71,12 +71,12 @@ func follows(t *testing.T, wrong func(format string, args ...any)) {
 	}
 	for _, e := range events(d, "endpointslice", "scale 2") {
 		if e.Failed != 0 {
-			t.Errorf("round %d: %d calls failed when backends drained", e.Round, e.Failed)
+			wrong("round %d: %d calls failed when backends drained", e.Round, e.Failed)
 		}
 	}
 	for _, e := range events(d, "endpointslice", "scale 10") {
 		if e.Failed != 0 {
-			t.Errorf("round %d: %d calls failed on scale-up", e.Round, e.Failed)
+			wrong("round %d: %d calls failed on scale-up", e.Round, e.Failed)
 		}
 		if e.Took.FirstCall == nil {
 			wrong("round %d: no new backend answered", e.Round)
@@ -88,33 +88,37 @@ func follows(t *testing.T, wrong func(format string, args ...any)) {
 // waits between two resolutions.
 func TestDNSIsResolvedAgainAfterThirtySeconds(t *testing.T) {
 	t.Parallel()
-	d, _ := document(t, "churn", "--quick", "--arms", "headless",
-		"--set", "load.open.duration=33s", "--set", "events=[{at: 2s, scale: 10}, {at: 12s, kill: 1}]")
-	if len(d.Events) != 2 {
-		t.Errorf("%d events, want 2", len(d.Events))
-	}
-	for _, e := range events(d, "headless", "scale 10") {
-		if e.Took.ResolverUpdated != nil || e.Took.FirstCall != nil {
-			t.Errorf("headless discovered new backends after %v ms, want never", e.Took.ResolverUpdated)
+	undisturbed(t, func(_ int, wrong func(format string, args ...any)) {
+		d, _ := document(t, "churn", "--quick", "--arms", "headless",
+			"--set", "load.open.duration=33s", "--set", "events=[{at: 2s, scale: 10}, {at: 12s, kill: 1}]")
+		if len(d.Events) != 2 {
+			t.Errorf("%d events, want 2", len(d.Events))
 		}
-	}
-	for _, e := range events(d, "headless", "kill 1") {
-		// The client resolved before the load, whose start waits on a busy machine: at least 12 s
-		// before the kill.
-		if e.Took.ResolverUpdated == nil || *e.Took.ResolverUpdated < 5_000 || *e.Took.ResolverUpdated > 20_000 {
-			t.Errorf("headless resolved again %v ms after the kill, want at most 18 s", e.Took.ResolverUpdated)
+		for _, e := range events(d, "headless", "scale 10") {
+			if e.Took.ResolverUpdated != nil || e.Took.FirstCall != nil {
+				wrong("headless discovered new backends after %v ms, want never", e.Took.ResolverUpdated)
+			}
 		}
-	}
+		for _, e := range events(d, "headless", "kill 1") {
+			// The client resolved before the load, whose start waits on a busy machine: at least 12 s
+			// before the kill.
+			if e.Took.ResolverUpdated == nil || *e.Took.ResolverUpdated < 5_000 || *e.Took.ResolverUpdated > 20_000 {
+				wrong("headless resolved again %v ms after the kill, want at most 18 s", e.Took.ResolverUpdated)
+			}
+		}
+	})
 }
 
 func TestChurnReportShowsATimelineAndReasons(t *testing.T) {
 	t.Parallel()
-	_, s := quick(t, "churn")
-	text := strings.Join(strings.Fields(s.stdout), " ")
-	// An event waits for the one before it to be complete, so the last has no fixed time.
-	for _, want := range []string{"scale 10, at 0.2 s", "kill 1, at 1.5 s", "scale 2, at ", "at the earliest 30 s after it last did", "█"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the report lacks %q:\n%s", want, s.stdout)
+	undisturbed(t, func(try int, wrong func(format string, args ...any)) {
+		_, s := quickTry(t, "churn", try)
+		text := strings.Join(strings.Fields(s.stdout), " ")
+		// An event waits for the one before it to be complete, so the last has no fixed time.
+		for _, want := range []string{"scale 10, at 0.2 s", "kill 1, at 1.5 s", "scale 2, at ", "at the earliest 30 s after it last did", "█"} {
+			if !strings.Contains(text, want) {
+				wrong("the report lacks %q:\n%s", want, s.stdout)
+			}
 		}
-	}
+	})
 }

@@ -7,7 +7,7 @@ func TestOnlyIncompatibleVersionsLoseCallsOfOldClients(t *testing.T) {
 	t.Parallel()
 	undisturbed(t, func(try int, wrong func(format string, args ...any)) {
 		d, s := quickTry(t, "contracts", try)
-		s.promptly(t)
+		s.promptly(wrong)
 		for name, code := range map[string]string{
 			"same": "", "side-by-side": "", "rest-same": "", "rest-side-by-side": "",
 			"removed": "UNIMPLEMENTED", "rest-removed": "UNIMPLEMENTED",

@@ -216,7 +216,7 @@ func rollWithWatch(t *testing.T, wrong func(format string, args ...any)) {
 		}
 		watches := a.Name != "headless"
 		if lost := a.Failed(); watches != (lost == 0) || a.Calls+a.Dropped != 2500 {
-			t.Errorf("%s lost %d of %d calls (%v); want losses only without a watch", a.Name, lost, a.Calls, a.Errors)
+			wrong("%s lost %d of %d calls (%v); want losses only without a watch", a.Name, lost, a.Calls, a.Errors)
 		}
 		for id := range a.Trials[0].Backends {
 			if a.Trials[0].Backends[id] == 0 && watches {
@@ -226,7 +226,7 @@ func rollWithWatch(t *testing.T, wrong func(format string, args ...any)) {
 	}
 	for _, e := range d.Events {
 		if e.Failed > 0 && e.Errors["UNAVAILABLE"] != e.Failed {
-			t.Errorf("%s: the codes of %d lost calls are %v, want UNAVAILABLE for all", e.Arm, e.Failed, e.Errors)
+			wrong("%s: the codes of %d lost calls are %v, want UNAVAILABLE for all", e.Arm, e.Failed, e.Errors)
 		}
 	}
 }

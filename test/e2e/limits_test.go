@@ -8,8 +8,8 @@ import (
 // TestAChannelPerCallExceedsLimitsAndASharedChannelDoesNot runs 3,000 calls at once.
 func TestAChannelPerCallExceedsLimitsAndASharedChannelDoesNot(t *testing.T) {
 	t.Parallel()
-	d, s := quick(t, "limits")
-	s.promptly(t)
+	quickly(t, "limits")
+	d, _ := quick(t, "limits")
 	for _, name := range []string{"new-channel", "shared-with-limits"} {
 		if a := arm(t, d, name); a.Calls == 0 || len(a.Errors) > 0 {
 			t.Errorf("%s: %d calls, errors %v (%v)", name, a.Calls, a.Errors, a.Samples)

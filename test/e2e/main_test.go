@@ -45,16 +45,12 @@ type said struct {
 }
 
 // promptly requires that a --quick run took at most 30 s, without the CPU time of others.
-func (s said) promptly(t *testing.T) {
-	t.Helper()
-	s.within(t, 30*time.Second)
-}
+func (s said) promptly(wrong func(format string, args ...any)) { s.within(30*time.Second, wrong) }
 
 // within requires that a --quick run took at most the promised time, without the CPU time of others.
-func (s said) within(t *testing.T, promised time.Duration) {
-	t.Helper()
+func (s said) within(promised time.Duration, wrong func(format string, args ...any)) {
 	if s.took-s.taken > promised {
-		t.Errorf("--quick took %v, of which others took %v, want at most %v", s.took, s.taken, promised)
+		wrong("--quick took %v, of which others took %v, want at most %v", s.took, s.taken, promised)
 	}
 }
 
@@ -142,6 +138,15 @@ func quickTry(t *testing.T, experiment string, try int) (result.Document, whole)
 		t.Fatal(err)
 	}
 	return resulttest.Read(t, strings.NewReader(w.json)), w
+}
+
+// quickly requires that a --quick run of an experiment takes at most 30 s, without the CPU time of others.
+func quickly(t *testing.T, experiment string) {
+	t.Helper()
+	undisturbed(t, func(try int, wrong func(format string, args ...any)) {
+		_, s := quickTry(t, experiment, try)
+		s.promptly(wrong)
+	})
 }
 
 func runQuick(program, experiment string) (w whole, err error) {

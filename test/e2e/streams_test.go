@@ -27,7 +27,7 @@ func TestOnlyNewStreamsReachNewBackends(t *testing.T) {
 // newStreams allows that a busy machine starts new backends late and breaks streams.
 func newStreams(t *testing.T, try int, wrong func(format string, args ...any)) {
 	d, s := quickTry(t, "long-streams", try)
-	s.promptly(t)
+	s.promptly(wrong)
 	renewed := shareOfNewBackends(arm(t, d, "renewed"))
 	for _, c := range []struct {
 		arm    string
