@@ -101,12 +101,15 @@ func (d *document) checkCalls(config Config, place func(...string) position, wro
 		wrong.add(place("caller", "compress"), "the caller %s does not support compress: %s", who.Kind, able)
 	}
 	if who.HTTP2 {
-		server := config.Server.Language + "/" + cmp.Or(config.Server.Model, first(d.grammar.vocabulary.Models[config.Server.Language]))
+		words := d.grammar.vocabulary
+		server := config.Server.Language + "/" + cmp.Or(config.Server.Model, first(words.Models[config.Server.Language]))
 		switch at := place("caller", "http2"); {
 		case !can("http2") || config.Gateway != nil:
-			wrong.add(at, "the caller %s does not support http2: use the caller %s without a gateway", who.Kind, joinOr(d.grammar.vocabulary.callersWith("http2")))
-		case config.Service == "" && !slices.Contains(d.grammar.vocabulary.Features[server], "http2"):
+			wrong.add(at, "the caller %s does not support http2: use the caller %s without a gateway", who.Kind, joinOr(words.callersWith("http2")))
+		case config.Service == "" && !slices.Contains(words.Features[server], "http2"):
 			wrong.add(at, "a server of model %s in %s answers only HTTP/1.1: remove caller.http2, or use another server.model", config.Server.Model, config.Server.Language)
+		case slices.Contains(words.RESTRoutes, config.Route) && !slices.Contains(words.TCPRoutes, config.Route):
+			wrong.add(at, "the proxy of route %s speaks HTTP/1.1: remove caller.http2, or use the route %s", config.Route, joinOr(words.TCPRoutes))
 		}
 	}
 	if who.Keepalive != nil && (!can("keepalive") || config.Gateway != nil) {

@@ -12,13 +12,13 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var vocabulary = Vocabulary{
-	Routes:               []string{"direct", "clusterip", "headless", "endpointslice", "kuberesolver"},
+	Routes:               []string{"direct", "clusterip", "headless", "endpointslice", "kuberesolver", "envoy"},
 	Callers:              []string{"grpc-go", "wire", "http", "tcp", "python"},
 	BasicCallers:         []string{"wire"},
 	OtherLanguageCallers: []string{"python"},
 	FullClientRoutes:     []string{"kuberesolver"},
 	TCPRoutes:            []string{"direct", "clusterip"},
-	RESTRoutes:           []string{"direct", "clusterip"},
+	RESTRoutes:           []string{"direct", "clusterip", "envoy"},
 	GoOnlyRoutes:         []string{"endpointslice"},
 	Languages:            []string{"go"},
 	Models:               map[string][]string{"go": {"grpc", "rest", "rest-1", "tcp"}},

@@ -191,9 +191,9 @@ func TestTheCallOfAServiceIsChecked(t *testing.T) {
 		want string
 	}{
 		{"channels", Options{Call: "gett"}, `--call gett: dir/orders.yaml has no call "gett"; did you mean "get"?`},
-		{"channels", Options{Call: "list"}, "channels.yaml:27:12: route headless does not support REST: use the route direct or clusterip"},
+		{"channels", Options{Call: "list"}, "channels.yaml:27:12: route headless does not support REST: use the route direct, clusterip or envoy"},
 		{"channels", Options{Call: "list"}, "\n--service dir/orders.yaml: the other arms of channels can call the service: add --arms new-channel,shared,shared-again"},
-		{"channels", Options{Call: "list", Arms: []string{"shared", "headless"}}, "channels.yaml:27:12: route headless does not support REST: use the route direct or clusterip"},
+		{"channels", Options{Call: "list", Arms: []string{"shared", "headless"}}, "channels.yaml:27:12: route headless does not support REST: use the route direct, clusterip or envoy"},
 		{"channels", Options{Call: "list", Arms: []string{"shared", "new-channel"}, Set: []string{"caller.kind=grpc-go"}}, "call list of the service orders is REST, but the caller grpc-go speaks gRPC: set caller.kind to "},
 	} {
 		_, err := withService(t, c.name, c.o)
