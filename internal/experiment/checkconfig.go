@@ -40,6 +40,9 @@ func (d *document) checkRoute(config Config, n *node, wrong *problems) {
 	}
 	d.checkServerFields(config, place, wrong)
 	if r := config.Caller.Retry; r != nil {
+		if slices.Contains(words.OwnRetryRoutes, config.Route) {
+			wrong.add(place("caller", "retry"), "on route %s the control plane sends clients their retries: remove caller.retry, or use another route", config.Route)
+		}
 		for _, code := range r.Codes {
 			if !slices.Contains(retryable, code) {
 				wrong.add(place("caller", "retry"), "caller.retry.codes: rpclab cannot retry %q%s", code, suggest.DidYouMean(code, retryable))

@@ -12,11 +12,12 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var vocabulary = Vocabulary{
-	Routes:               []string{"direct", "clusterip", "headless", "endpointslice", "kuberesolver", "envoy"},
+	Routes:               []string{"direct", "clusterip", "headless", "endpointslice", "kuberesolver", "envoy", "istio-xds"},
 	Callers:              []string{"grpc-go", "wire", "http", "tcp", "python"},
 	BasicCallers:         []string{"wire"},
 	OtherLanguageCallers: []string{"python"},
-	FullClientRoutes:     []string{"kuberesolver"},
+	FullClientRoutes:     []string{"kuberesolver", "istio-xds"},
+	OwnRetryRoutes:       []string{"istio-xds"},
 	TCPRoutes:            []string{"direct", "clusterip"},
 	RESTRoutes:           []string{"direct", "clusterip", "envoy"},
 	GoOnlyRoutes:         []string{"endpointslice"},

@@ -26,6 +26,8 @@ type Vocabulary struct {
 	OtherLanguageCallers []string
 	// FullClientRoutes do not support BasicCallers.
 	FullClientRoutes []string
+	// OwnRetryRoutes have a control plane that sends clients its own retries, not caller.retry.
+	OwnRetryRoutes []string
 	// ProxyRoutes have proxies that read calls.
 	ProxyRoutes []string
 	// MeshRoutes are those of the ProxyRoutes whose proxies a service mesh injects.

@@ -58,6 +58,8 @@ func TestErrorsOfInvalidDocuments(t *testing.T) {
 		"outlier on a route without it": {strings.Replace(head, "a: {}", "a: {outlier: {}}", 1),
 			[]string{"x.yaml:4:21: route clusterip does not support outlier detection: use the route headless or endpointslice"}},
 		"retry and hedge": {strings.Replace(head, "a: {}", "a: {caller: {retry: {}, hedge: {}}}", 1), []string{"x.yaml:4:39: caller accepts only one of retry and hedge"}},
+		"retry where a control plane decides": {strings.Replace(head, "a: {}", "a: {route: istio-xds, caller: {retry: {}}}", 1),
+			[]string{"x.yaml:4:46: on route istio-xds the control plane sends clients their retries: remove caller.retry, or use another route"}},
 		"a basic caller on a route that needs a full client": {strings.Replace(head, "{route: headless", "{caller: {kind: wire}, route: kuberesolver", 1),
 			[]string{"x.yaml:4:48: the caller wire does not support the route kuberesolver: use the caller grpc-go"}},
 		"a basic caller that retries": {strings.Replace(head, "a: {}", "a: {caller: {kind: wire, retry: {}}}", 1), []string{"x.yaml:4:40: the caller wire does not support retry: use the caller grpc-go"}},
@@ -142,7 +144,7 @@ func TestErrorsOfInvalidDocuments(t *testing.T) {
 		"rate: inf":         {strings.Replace(head, "burst: 5", "open: {rate: .inf, duration: 1s}", 1), []string{"x.yaml:3:83: load.open.rate must be 0.001 to 10000000, not .inf"}},
 
 		"unknown route":       {strings.Replace(head, "route: headless", "route: headles", 1), []string{`x.yaml:4:26: no route "headles"; did you mean "headless"?`}},
-		"route, none near":    {strings.Replace(head, "route: headless", "route: pigeon", 1), []string{`x.yaml:4:26: no route "pigeon"; known names: direct, clusterip, headless, endpointslice, kuberesolver, envoy`}},
+		"route, none near":    {strings.Replace(head, "route: headless", "route: pigeon", 1), []string{`x.yaml:4:26: no route "pigeon"; known names: direct, clusterip, headless, endpointslice, kuberesolver, envoy, istio-xds`}},
 		"unknown arrivals":    {strings.Replace(head, "burst: 5", "open: {rate: 1, duration: 1s, arrivals: poison}", 1), []string{`x.yaml:3:110: load.open.arrivals must be constant or poisson, not "poison"; did you mean "poisson"?`}},
 		"unknown channel":     {strings.Replace(head, "b: {", "b: {caller: {channel: sharde}, ", 1), []string{`x.yaml:4:37: caller.channel must be per-call, per-user, shared or {pool: N}, not "sharde"; did you mean "shared"?`}},
 		"empty pool":          {strings.Replace(head, "b: {", "b: {caller: {channel: {}}, ", 1), []string{"x.yaml:4:37: caller.channel needs pool (number of channels, which calls use in turn)"}},

@@ -1,10 +1,21 @@
 package lab_test
 
 import (
+	"strings"
 	"testing"
 
 	"rpclab/internal/experiment"
+	"rpclab/internal/lab"
 )
+
+func TestOnIstioXDSTheControlPlaneSendsRetries(t *testing.T) {
+	const document = "experiment: x\nquestion: q?\ndefaults: {workload: {greet: {}}, load: {burst: 10}, caller: {retry: {}}}\narms: {a: {route: xds}, b: {route: istio-xds}}\n"
+	_, err := experiment.Expand("x.yaml", []byte(document), experiment.Options{}, lab.Vocabulary())
+	const want = "on route istio-xds the control plane sends clients their retries"
+	if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("the error is %v, want only %q", err, want)
+	}
+}
 
 func TestAClusterRefusesEventsThatItCannotPerform(t *testing.T) {
 	const (

@@ -110,6 +110,9 @@ func Vocabulary() experiment.Vocabulary {
 		if rt.GoOnly {
 			v.GoOnlyRoutes = append(v.GoOnlyRoutes, name)
 		}
+		if rt.OwnRetries {
+			v.OwnRetryRoutes = append(v.OwnRetryRoutes, name)
+		}
 		if rt.NeedsFullClient {
 			v.FullClientRoutes = append(v.FullClientRoutes, name)
 		}

@@ -27,7 +27,7 @@ var IstioXDS = Route{
 	PickedBy:  PickedByClient,
 	Discovery: DiscoveryXDS,
 	Update:    "istiod watches the endpoints and pushes a change to the client",
-	OnlyOn:    kubernetes, NeedsFullClient: true, FindsByAuthority: true,
+	OnlyOn:    kubernetes, NeedsFullClient: true, FindsByAuthority: true, OwnRetries: true,
 	OpenFiles: eachBackend(1), // its stream to istiod
 	Open:      openIstioXDS,
 }

@@ -42,6 +42,8 @@ type Route struct {
 	VerifiesIPs bool
 	// FindsByAuthority says that the client finds the service by the authority of its calls, which can be no other.
 	FindsByAuthority bool
+	// OwnRetries says that a control plane that is not rpclab's sends clients their retries, so caller.retry has no effect.
+	OwnRetries bool
 	// NeedsFullClient says that the caller must be a full gRPC client (one with xDS).
 	NeedsFullClient bool
 	// GoOnly says that only callers in Go can use the route.
