@@ -228,7 +228,10 @@ func startedBackends(t trial) int {
 // caller with the channels of all.
 func filesNeeded(t trial) (need int, why string) {
 	c := t.Config
-	d := route.Demand{Channels: c.CallerCount(), Calls: maxInFlight(c.Load), Backends: backendsOf(t), Workers: t.settings.Proxy.Workers, HTTP1: t.settings.HTTP1}
+	d := route.Demand{
+		Channels: c.CallerCount(), Calls: maxInFlight(c.Load), Backends: backendsOf(t), Workers: t.settings.Proxy.Workers,
+		CallPerConnection: t.server.Protocol == language.TCP || t.settings.HTTP1 && !t.job.HTTP2,
+	}
 	requests := 0
 	switch {
 	case c.Gateway != nil: // it makes the calls of a request one after another
@@ -239,6 +242,8 @@ func filesNeeded(t trial) (need int, why string) {
 		}
 	case c.Caller.Channel.Mode == caller.PerCall:
 		d.Channels = max(d.Calls, c.CallerCount()*c.Caller.Warmup)
+	case c.Caller.Channel.Mode == caller.PerUser:
+		d.Channels = d.Calls
 	case c.Caller.Channel.Mode == caller.Pool:
 		d.Channels *= c.Caller.Channel.Pool
 	}

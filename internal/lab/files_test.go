@@ -36,6 +36,35 @@ func TestNumberOfFilesThatOneProcessNeeds(t *testing.T) {
 	}
 }
 
+// Over HTTP/1.1 and bare TCP each call in flight has a connection.
+func TestCallsThatShareNoConnectionNeedAFileEach(t *testing.T) {
+	for _, c := range []struct {
+		route, caller, model, mode string
+		http2                      bool
+		want                       int
+	}{
+		{"direct", "http", "rest", "shared", false, 6_000 + spareFiles},
+		{"clusterip", "wire", "rest", "shared", false, 6_000 + spareFiles},
+		{"forwarder", "http", "rest", "shared", false, 6*6_000 + spareFiles},
+		{"envoy", "http", "rest", "shared", false, 2*6_000 + 8 + spareFiles},
+		{"direct", "http", "rest", "shared", true, 1 + spareFiles},
+		{"direct", "http", "rest", "per-user", true, 6_000 + spareFiles},
+		{"direct", "tcp", "tcp", "shared", false, 6_000 + spareFiles},
+		{"direct", "grpc-go", "grpc", "shared", false, 1 + spareFiles},
+		{"direct", "grpc-go", "grpc", "per-user", false, 6_000 + spareFiles},
+		{"headless", "grpc-go", "grpc", "per-user", false, 18_000 + spareFiles},
+		{"nginx", "grpc-go", "grpc", "per-user", false, 12_000 + 320 + spareFiles},
+	} {
+		config := experiment.Config{
+			Route: c.route, Server: experiment.Server{Model: c.model, Replicas: 3}, Load: experiment.Load{Closed: &experiment.Closed{Users: 6_000}},
+			Caller: experiment.Caller{Kind: c.caller, HTTP2: c.http2, Channel: experiment.Channel{Mode: c.mode}},
+		}
+		if got, why := filesNeeded(resolved(t, experiment.Trial{Config: config})); got != c.want {
+			t.Errorf("%s to %s by %s, %s, http2 %t: %d (%s), want %d", c.caller, c.model, c.route, c.mode, c.http2, got, why, c.want)
+		}
+	}
+}
+
 func TestNumberOfFilesThatAGatewayNeeds(t *testing.T) {
 	for _, c := range []struct {
 		model, route string

@@ -7,8 +7,9 @@ type Demand struct {
 	Channels int // of all callers
 	Calls    int // in flight
 	Backends int
-	Workers  int  // of a proxy
-	HTTP1    bool // a connection carries one call at a time
+	Workers  int // of a proxy
+	// CallPerConnection says that a connection carries one call at a time, as over HTTP/1.1.
+	CallPerConnection bool
 }
 
 // FilesFunc returns the number of open files of the process that opens the most for calls (a caller or
@@ -37,8 +38,8 @@ func filesOfForwarder(d Demand) (int, string) {
 }
 
 func filesOfEnvoy(d Demand) (int, string) {
-	if d.HTTP1 {
-		return 2*max(d.Channels, d.Calls) + d.Workers*envoyFiles, fmt.Sprintf("Envoy, for two connections of each of %d calls in flight", d.Calls)
+	if d.CallPerConnection {
+		return 2*d.Channels + d.Workers*envoyFiles, fmt.Sprintf("Envoy, for two connections of each of %d calls in flight", d.Calls)
 	}
 	return d.Channels + d.Calls/envoyStreams + d.Workers*(d.Backends+envoyFiles),
 		fmt.Sprintf("Envoy, for %d channels at once and %d calls in flight", d.Channels, d.Calls)
@@ -47,8 +48,8 @@ func filesOfEnvoy(d Demand) (int, string) {
 // filesOfHAProxy counts two files for each channel: HAProxy reserves one for the connection
 // to a backend.
 func filesOfHAProxy(d Demand) (int, string) {
-	if d.HTTP1 {
-		return 2 * max(d.Channels, d.Calls), fmt.Sprintf("HAProxy, for two connections of each of %d calls in flight", d.Calls)
+	if d.CallPerConnection {
+		return 2 * d.Channels, fmt.Sprintf("HAProxy, for two connections of each of %d calls in flight", d.Calls)
 	}
 	return 2*d.Channels + d.Calls/haproxyStreams + d.Workers*d.Backends,
 		fmt.Sprintf("HAProxy, for %d channels at once and %d calls in flight", d.Channels, d.Calls)
@@ -57,9 +58,6 @@ func filesOfHAProxy(d Demand) (int, string) {
 // filesOfNginx counts a connection to a backend for each call, all in one worker: an nginx
 // connection carries one call at a time.
 func filesOfNginx(d Demand) (int, string) {
-	if d.HTTP1 {
-		d.Channels = max(d.Channels, d.Calls)
-	}
 	return d.Channels + d.Calls + nginxIdleConnections,
 		fmt.Sprintf("a worker of nginx, for %d channels at once and a connection for each of %d calls in flight", d.Channels, d.Calls)
 }

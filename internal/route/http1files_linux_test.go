@@ -106,7 +106,7 @@ func TestProxiesCarry500RequestsAtATimeInHTTP1(t *testing.T) {
 			if len(failed) > 0 {
 				t.Errorf("requests failed: %v", failed)
 			}
-			limit, purpose := r.OpenFilesFor(route.Demand{Channels: 1, Calls: calls, Backends: backends, Workers: workers, HTTP1: true})
+			limit, purpose := r.OpenFilesFor(route.Demand{Channels: 1, Calls: calls, Backends: backends, Workers: workers, CallPerConnection: true})
 			if most > limit+spare || most < calls {
 				t.Errorf("a process had %d files open; OpenFilesFor returns %d (%s), and %d are spare", most, limit, purpose, spare)
 			}

@@ -137,6 +137,9 @@ func (r Route) StartInfrastructure(ctx context.Context, s cluster.Service, o set
 
 // OpenFilesFor says how many open files the route needs for a demand, and what for.
 func (r Route) OpenFilesFor(d Demand) (n int, what string) {
+	if d.CallPerConnection {
+		d.Channels = max(d.Channels, d.Calls)
+	}
 	if r.OpenFiles == nil { // a connection for each channel
 		d.Backends = 1
 		return eachBackend(0)(d)
