@@ -14,6 +14,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
@@ -237,6 +238,30 @@ func TestProxyReportsTheBackendOfEachResponse(t *testing.T) {
 			if code, upstream, want := reported(""); code == codes.OK && upstream != want {
 				t.Fatalf("a response of %s reports %q", want, upstream)
 			}
+		}
+	})
+}
+
+func TestProxyKeepsTheAuthorityOfCalls(t *testing.T) {
+	proxies(t, func(t *testing.T, r route.Route) {
+		received := make(chan metadata.MD, 1)
+		g := startGreeters(t, 1, grpc.ChainUnaryInterceptor(func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+			md, _ := metadata.FromIncomingContext(ctx)
+			received <- md
+			return handle(ctx, request)
+		}))
+		_, infrastructure := g.through(r, settings.Settings{})
+		cc, err := grpc.NewClient("passthrough:///"+infrastructure.ServiceFor(0).Proxy, grpc.WithAuthority("shop.example"),
+			grpc.WithTransportCredentials(insecure.NewCredentials()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = cc.Close() })
+		if _, err := healthpb.NewHealthClient(cc).Check(t.Context(), &healthpb.HealthCheckRequest{}); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := (<-received).Get(":authority"), []string{"shop.example"}; !slices.Equal(got, want) {
+			t.Errorf("the backend receives the authority %q, want %q", got, want)
 		}
 	})
 }
