@@ -242,8 +242,10 @@ func TestProxyReportsTheBackendOfEachResponse(t *testing.T) {
 	})
 }
 
-func TestProxyKeepsTheAuthorityOfCalls(t *testing.T) {
+// A proxy passes on what a call says about itself: its authority, and keys that are valid in gRPC's metadata.
+func TestProxyKeepsTheAuthorityAndMetadataOfCalls(t *testing.T) {
 	proxies(t, func(t *testing.T, r route.Route) {
+		keys := []string{":authority", "tenant_id", "x.tenant", "x-tenant"}
 		received := make(chan metadata.MD, 1)
 		g := startGreeters(t, 1, grpc.ChainUnaryInterceptor(func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 			md, _ := metadata.FromIncomingContext(ctx)
@@ -257,11 +259,15 @@ func TestProxyKeepsTheAuthorityOfCalls(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = cc.Close() })
-		if _, err := healthpb.NewHealthClient(cc).Check(t.Context(), &healthpb.HealthCheckRequest{}); err != nil {
+		ctx := metadata.AppendToOutgoingContext(t.Context(), "tenant_id", "acme", "x.tenant", "acme", "x-tenant", "acme")
+		if _, err := healthpb.NewHealthClient(cc).Check(ctx, &healthpb.HealthCheckRequest{}); err != nil {
 			t.Fatal(err)
 		}
-		if got, want := (<-received).Get(":authority"), []string{"shop.example"}; !slices.Equal(got, want) {
-			t.Errorf("the backend receives the authority %q, want %q", got, want)
+		md := <-received
+		for i, want := range []string{"shop.example", "acme", "acme", "acme"} {
+			if got := md.Get(keys[i]); !slices.Equal(got, []string{want}) {
+				t.Errorf("the backend receives %s %q, want %q", keys[i], got, want)
+			}
 		}
 	})
 }
