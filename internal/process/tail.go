@@ -36,13 +36,17 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns the last whole lines.
+// String returns the last whole lines, or the end of a line that is longer than what is kept.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	text := string(t.end)
 	if t.cut {
-		_, text, _ = strings.Cut(text, "\n")
+		if _, whole, _ := strings.Cut(text, "\n"); strings.TrimSpace(whole) != "" {
+			text = whole
+		} else {
+			text = "…" + text
+		}
 	}
 	if !strings.Contains(text, t.fatal) {
 		return t.fatal + "\n…\n" + strings.TrimSpace(text)

@@ -23,3 +23,14 @@ func TestALogKeepsWhyTheRuntimeEndedTheProcess(t *testing.T) {
 		t.Errorf("the log is %q, want both lines", got)
 	}
 }
+
+// A stack trace in JSON is one line.
+func TestALogKeepsTheEndOfALongLine(t *testing.T) {
+	var log tail
+	if _, err := log.Write([]byte("started\n{" + strings.Repeat("x", maxTail) + "cause}\n")); err != nil {
+		t.Fatal(err)
+	}
+	if got := log.String(); !strings.HasPrefix(got, "…xxx") || !strings.HasSuffix(got, "xcause}") {
+		t.Errorf("the log is %.20q, want the end of the line", got)
+	}
+}
