@@ -2,8 +2,11 @@ package controlplane_test
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,10 +40,12 @@ func (b *logBuffer) Write(p []byte) (int, error) {
 	return b.text.Write(p)
 }
 
-func (b *logBuffer) contains(text string) bool {
+func (b *logBuffer) contains(text string) bool { return b.count(text) > 0 }
+
+func (b *logBuffer) count(text string) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return strings.Contains(b.text.String(), text)
+	return strings.Count(b.text.String(), text)
 }
 
 // serve runs a control plane for these endpoints until the test ends.
@@ -108,6 +113,32 @@ func TestWatchReceivesChangesOfAFile(t *testing.T) {
 	expect("127.0.0.1:3")
 	testkit.Await(t, "the log names the client", func() bool { return log.contains("msg=connected node=rpclab agent=rpclab delta=false") })
 	testkit.Await(t, "the log names the resources", func() bool { return log.contains("msg=served node=rpclab type=ClusterLoadAssignment") })
+}
+
+func TestTheLogSaysOnceThatTheAPIOfEndpointsIsGone(t *testing.T) {
+	const list = `{"kind":"EndpointSliceList","apiVersion":"discovery.k8s.io/v1","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"s","resourceVersion":"1"},` +
+		`"addressType":"IPv4","ports":[{"name":"grpc","port":50051}],"endpoints":[{"addresses":["127.0.0.1"],"conditions":{"ready":true}}]}]}`
+	watched := make(chan struct{}, 1)
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Query().Get("watch") == "" {
+			_, _ = io.WriteString(w, list)
+			return
+		}
+		_ = http.NewResponseController(w).Flush()
+		watched <- struct{}{}
+		<-r.Context().Done()
+	}))
+	t.Cleanup(api.Close)
+	_, log := serve(t, api.URL, "")
+	<-watched
+	_ = api.Listener.Close() // before its connections, so that no new one is made
+	api.CloseClientConnections()
+	testkit.Await(t, "the log has the reason", func() bool { return log.contains("EndpointSlices of default/greeter: ") })
+	time.Sleep(2 * time.Second) // the watch is tried again
+	if n := log.count("endpoints not updated"); n != 1 {
+		t.Errorf("the log says %d times that endpoints are not updated, want once", n)
+	}
 }
 
 func TestDeltaSendsEachTypeOnceAndThenOnlyChanges(t *testing.T) {

@@ -20,7 +20,7 @@ type Source func(ctx context.Context, update func(endpointslice.Set) error, fail
 // FromEndpointSlices follows a service through the EndpointSlice API. While the API does not
 // answer, the last set stays.
 func FromEndpointSlices(s cluster.Service) Source {
-	return func(ctx context.Context, update func(endpointslice.Set) error, _ func(error)) error {
+	return func(ctx context.Context, update func(endpointslice.Set) error, failed func(error)) error {
 		watcher := endpointslice.NewWatcher(s)
 		defer watcher.Close()
 		limit, cancel := context.WithTimeout(ctx, syncTimeout)
@@ -33,10 +33,15 @@ func FromEndpointSlices(s cluster.Service) Source {
 			if err := update(state.Usable); err != nil {
 				return err
 			}
-			select {
-			case <-changed:
-			case <-ctx.Done():
-				return nil
+			for waiting := true; waiting; {
+				select {
+				case <-changed:
+					waiting = false
+				case err := <-watcher.Failures():
+					failed(err)
+				case <-ctx.Done():
+					return nil
+				}
 			}
 		}
 	}

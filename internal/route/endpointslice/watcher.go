@@ -13,9 +13,11 @@ import (
 
 	"github.com/go-logr/logr"
 	discovery "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
@@ -39,11 +41,14 @@ type Watcher struct {
 	client *http.Client // nil: the API cannot be asked from here
 	cancel context.CancelFunc
 	done   chan struct{}
+	// failures has room for one error.
+	failures chan error
 
 	mu      sync.Mutex
 	slices  map[string]*discovery.EndpointSlice // by name
 	state   State
 	changed chan struct{} // closed and replaced at every change
+	failing bool          // the API has answered, and the last request failed
 }
 
 // A watcher waits firstBackoff, and up to half as long more, before it lists again after a watch that
@@ -57,10 +62,10 @@ const (
 // NewWatcher starts to watch the EndpointSlices of a service.
 func NewWatcher(s cluster.Service) *Watcher {
 	ctx, cancel := context.WithCancel(logr.NewContext(context.Background(), logr.Discard()))
-	w := &Watcher{cancel: cancel, done: make(chan struct{}), changed: make(chan struct{})}
+	w := &Watcher{cancel: cancel, done: make(chan struct{}), failures: make(chan error, 1), changed: make(chan struct{})}
 	source, err := w.listWatch(s)
 	if err != nil {
-		w.failed(err)
+		w.note(err)
 		close(w.done)
 		return w
 	}
@@ -91,13 +96,26 @@ func (w *Watcher) listWatch(s cluster.Service) (*cache.ListWatch, error) {
 	}
 	w.client = asked
 	source := api.DiscoveryV1().EndpointSlices(s.Namespace).ListWatch(discovery.LabelServiceName + "=" + s.Name)
-	list := source.ListWithContextFunc
+	note := func(request string, err error) {
+		if err != nil {
+			err = fmt.Errorf("%s EndpointSlices of %s/%s: %w", request, s.Namespace, s.Name, err)
+		}
+		w.note(err)
+	}
+	list, watchFrom := source.ListWithContextFunc, source.WatchFuncWithContext
 	source.ListWithContextFunc = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		found, err := list(ctx, o)
-		if err != nil {
-			w.failed(fmt.Errorf("list EndpointSlices of %s/%s: %w", s.Namespace, s.Name, err))
+		if err != nil { // without one, only the watch that follows ends a failure: it may be forbidden
+			note("list", err)
 		}
 		return found, err
+	}
+	source.WatchFuncWithContext = func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+		events, err := watchFrom(ctx, o)
+		if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) { // the reflector expects these, and lists again
+			note("watch", err)
+		}
+		return events, err
 	}
 	return source, nil
 }
@@ -140,11 +158,25 @@ func (w *Watcher) Close() {
 	}
 }
 
-func (w *Watcher) failed(err error) {
+// Failures receives why the API does not answer, once for each time that it stops to. Until it has answered
+// for the first time, the state has the error.
+func (w *Watcher) Failures() <-chan error { return w.failures }
+
+// note notes the outcome of a request.
+func (w *Watcher) note(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.state.Synced {
+	switch {
+	case err == nil:
+		w.failing = false
+	case !w.state.Synced:
 		w.publish(State{Err: err})
+	case !w.failing:
+		w.failing = true
+		select {
+		case w.failures <- err:
+		default: // nobody has read the last one
+		}
 	}
 }
 
