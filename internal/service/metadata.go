@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -102,9 +103,12 @@ func DecodeMetadata(key, text string) (string, error) {
 	return string(decoded), nil
 }
 
+// workerAction matches the start of a template action up to .Worker, which is a part of names outside of actions.
+var workerAction = regexp.MustCompile(`\{\{([^}]|\}[^}])*\.Worker\b`)
+
 // checkTemplate refuses what templates have in rpclab load only.
 func checkTemplate(what, text string) error {
-	if strings.Contains(text, ".Worker") {
+	if workerAction.MatchString(text) {
 		return fmt.Errorf("%s: {{.Worker}} is known to rpclab load only: use {{.Number}} or {{uuid}}", what)
 	}
 	return nil

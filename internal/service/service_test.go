@@ -101,6 +101,7 @@ func TestWrongCallsAreRefusedBeforeTheyAreMade(t *testing.T) {
 		{service.Spec{Data: `{"nam": "x"}`}, `data of call hello is not a rpclab.v1.HelloRequest: `},
 		{service.Spec{Data: `{"name": "{{randomInt 9}}"}`}, "data of call hello is not a rpclab.v1.HelloRequest: 1:12: "},
 		{service.Spec{Data: `{"name": "{{.Worker}}"}`}, "{{.Worker}} is known to rpclab load only: use {{.Number}} or {{uuid}}"},
+		{service.Spec{Data: `{"name": "{{printf \"}%v\" .Worker}}"}`}, "{{.Worker}} is known to rpclab load only"},
 		{service.Spec{Metadata: map[string][]string{"Content-Type": {"x"}}}, "metadata content-type: gRPC sets this header itself"},
 		{service.Spec{Metadata: map[string][]string{"id-bin": {"%"}}}, `metadata id-bin: "%" is not base64`},
 		{service.Spec{Check: "answer.mesage == ''"}, "check of call hello: \"answer.mesage == ''\": column 7: undefined field 'mesage'"},
@@ -111,6 +112,16 @@ func TestWrongCallsAreRefusedBeforeTheyAreMade(t *testing.T) {
 		if _, err := open(t, c.spec); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v\nwant %s", c.spec, err, c.want)
 		}
+	}
+}
+
+func TestNamesMayContainWorker(t *testing.T) {
+	spec := service.Spec{Data: `{"name": "acme.Worker {{uuid}} acme.Worker"}`, Metadata: map[string][]string{"class": {"acme.Worker"}}}
+	if _, err := open(t, spec); err != nil {
+		t.Error(err)
+	}
+	if _, err := service.OpenHTTP(service.Spec{HTTP: "POST", Path: "/twirp/acme.v1.WorkerService/Get", Data: `{"@type": "acme.Worker"}`}); err != nil {
+		t.Error(err)
 	}
 }
 
