@@ -49,6 +49,9 @@ func OpenHTTP(spec Spec) (*Request, error) {
 			return nil, fmt.Errorf("metadata %s: rpclab sets this header itself: remove it", key)
 		}
 		for _, value := range all {
+			if err := checkTemplate("metadata "+key, value); err != nil {
+				return nil, err
+			}
 			values, err := data.Text("metadata "+key, []byte(value), spec.values()...)
 			if err != nil {
 				return nil, InFields(err)

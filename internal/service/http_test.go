@@ -87,7 +87,7 @@ func TestHTTPResponsesAreJudged(t *testing.T) {
 	}
 }
 
-func TestHeadersOfTheProtocolAreRejected(t *testing.T) {
+func TestWrongHeadersAreRejected(t *testing.T) {
 	for key, want := range map[string]string{
 		"host":              "metadata host: HTTP calls take it from authority: set authority in its place",
 		"Content-length":    "metadata Content-length: rpclab sets this header itself: remove it",
@@ -96,5 +96,10 @@ func TestHeadersOfTheProtocolAreRejected(t *testing.T) {
 		if _, err := service.OpenHTTP(service.Spec{HTTP: "GET", Path: "/", Metadata: map[string][]string{key: {"x"}}}); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", key, err, want)
 		}
+	}
+	const want = "metadata user: {{.Worker}} is known to rpclab load only: use {{.Number}} or {{uuid}}"
+	spec := service.Spec{HTTP: "GET", Path: "/", Metadata: map[string][]string{"user": {"u{{.Worker}}"}}}
+	if _, err := service.OpenHTTP(spec); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
 	}
 }
