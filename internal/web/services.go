@@ -119,7 +119,7 @@ func readOnPage(text string) (read experiment.ServiceFile, err error) {
 	}
 	var tree yaml.Node
 	if yaml.Unmarshal([]byte(text), &tree) == nil && !templatesOnPage(&tree) { // a file that is not YAML has no templates
-		return read, errors.New("the templates in a service file that a page sends are {{.Number}}, {{.Worker}}, {{uuid}}, {{now}}, {{unixMilli}}, {{randomInt 1 10}} and {{randomString 8}}: for others, start the server with --service FILE")
+		return read, errors.New("the templates in a service file that a page sends are {{.Number}}, {{uuid}}, {{now}}, {{unixMilli}}, {{randomInt 1 10}} and {{randomString 8}}: for others, start the server with --service FILE")
 	}
 	if read, err = experiment.ReadService(experiment.ServiceDocument{File: onPage, Text: []byte(text)}, lab.Vocabulary()); err != nil {
 		return read, err
