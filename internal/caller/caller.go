@@ -94,6 +94,8 @@ type Stream struct {
 	Renew time.Duration `json:"renew,omitempty"`
 	// Pipelined messages are sent without waiting for responses.
 	Pipelined bool `json:"pipelined,omitempty"`
+	// Users is how many users of the load each caller has.
+	Users int `json:"users,omitempty"`
 }
 
 // Caller is a client library under test.

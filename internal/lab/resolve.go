@@ -331,7 +331,7 @@ func callerJob(c experiment.Config, model language.Model) caller.Job {
 		job.Keepalive = &caller.Keepalive{Time: k.Time, Timeout: k.Timeout, WithoutCalls: k.WithoutCalls}
 	}
 	if s := who.Stream; s != nil {
-		job.Stream = &caller.Stream{Renew: s.Renew, Pipelined: s.Pipelined}
+		job.Stream = &caller.Stream{Renew: s.Renew, Pipelined: s.Pipelined, Users: maxInFlight(c.Load) / c.CallerCount()}
 	}
 	if c.Gateway != nil {
 		job.Iterations = c.Gateway.Iterations

@@ -111,10 +111,10 @@ func (c Caller) Open(job caller.Job, target caller.Target) (caller.Session, erro
 	stream, method := "", calls.Method
 	if job.Stream != nil {
 		stream, method = "ping-pong", calls.Stream
+		opened.pingPong = max(job.Stream.Users, 1)
 		if job.Stream.Pipelined {
-			stream = "pipelined"
+			stream, opened.pingPong = "pipelined", 0
 		}
-		opened.pingPong = !job.Stream.Pipelined
 	}
 	address := target.PortableURI
 	if c.REST {

@@ -43,7 +43,7 @@ type session struct {
 	program  *process.Process
 	requests *json.Encoder
 	frames   *bufio.Reader
-	pingPong bool
+	pingPong int              // streams of a load whose messages wait for the responses before them; 0: no such streams
 	backends []string         // indexed by number
 	samples  map[uint8]string // first message of each code in this load
 }
@@ -147,8 +147,8 @@ func (s *session) loadRequest(plan pace.Pace, start time.Time) (line loadLine, e
 	case pace.Closed:
 		line.Closed = &closedLoad{plan.Users, plan.Calls, plan.Think, plan.Duration}
 	case pace.Burst:
-		if s.pingPong { // each call on its own stream
-			line.Closed = &closedLoad{Users: plan.Calls, Calls: uint64(plan.Calls)}
+		if s.pingPong > 0 { // a warm-up: a stream may occupy a worker of the server until it ends, so more would wait
+			line.Closed = &closedLoad{Users: min(s.pingPong, plan.Calls), Calls: uint64(plan.Calls)}
 		} else {
 			line.Burst = &burstLoad{plan.Calls}
 		}

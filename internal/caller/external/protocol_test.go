@@ -29,6 +29,14 @@ func TestCallersShareARate(t *testing.T) {
 	}
 }
 
+// Each stream occupies a worker of the server until it ends, so more streams than workers would wait for each other.
+func TestAWarmUpHasThePingPongStreamsOfTheLoad(t *testing.T) {
+	line, err := (&session{pingPong: 2}).loadRequest(pace.Burst{Calls: 30}, time.Now())
+	if want := (closedLoad{Users: 2, Calls: 30}); err != nil || line.Burst != nil || *line.Closed != want {
+		t.Errorf("the program is asked for %+v, %v; want %+v", line, err, want)
+	}
+}
+
 // A time that no clock has would be an index of a timeline.
 func TestCallsAtImpossibleTimesAreErrors(t *testing.T) {
 	for _, c := range []struct {
