@@ -155,6 +155,9 @@ func checkOtherLanguage(config Config, place func(...string) position, wrong *pr
 	if who.WarmupMax > 0 { // it ends with the cancellation of its calls
 		wrong.add(place("caller", "warmup_max"), "the caller %s does not support warmup_max: %s", who.Kind, able)
 	}
+	if who.Stream != nil && !who.Stream.Pipelined && (load.Burst > 0 || load.Open != nil) { // calls due at the same time need streams of their own
+		wrong.add(place("caller", "stream"), "the caller %s sends a message after the response to the last one: set load.sequence or load.closed, or use a caller in go", who.Kind)
+	}
 	switch {
 	case load.Closed != nil && load.Closed.Ramp > 0:
 		wrong.add(place("load", "closed", "ramp"), "the caller %s does not support load.closed.ramp: %s", who.Kind, able)

@@ -23,7 +23,7 @@ var vocabulary = Vocabulary{
 	GoOnlyRoutes:         []string{"endpointslice"},
 	Languages:            []string{"go"},
 	Models:               map[string][]string{"go": {"grpc", "rest", "rest-1", "tcp"}},
-	Features:             map[string][]string{"grpc-go": {"stream", "renew", "compress", "per-user", "calculate", "ahead", "service", "flow", "service_config", "keepalive"}, "wire": {"calculate", "service", "flow"}, "http": {"service", "flow", "http2"}, "go/rest": {"http2"}},
+	Features:             map[string][]string{"grpc-go": {"stream", "renew", "compress", "per-user", "calculate", "ahead", "service", "flow", "service_config", "keepalive"}, "wire": {"calculate", "service", "flow"}, "http": {"service", "flow", "http2"}, "python": {"stream"}, "go/rest": {"http2"}},
 	Protocols:            map[string][]string{"go/rest": {"rest"}, "go/rest-1": {"rest"}, "go/tcp": {"tcp"}, "http": {"rest"}, "tcp": {"tcp"}},
 	Policies:             map[string][]string{"headless": {"round_robin", "least_request"}, "endpointslice": {"round_robin", "pick_first"}},
 	OutlierRoutes:        []string{"headless", "endpointslice"},
