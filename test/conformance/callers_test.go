@@ -207,6 +207,14 @@ func TestCallersReportWrongResponses(t *testing.T) {
 		if codes := c.check(t, of, 5); codes[255] != 5 || strings.Join(c.named, " ") != "liar" {
 			t.Errorf("wrong responses of %q have the codes %v, want DATA_LOSS", c.named, codes)
 		}
+		if k.rest { // its response lacks a field
+			c := callsFor(t, command, jobAt(k, listener.Addr().String(), "fibonacci", fields{"from": 5, "to": 9}, nil)).ready(t)
+			for _, l := range []fields{inTurn(1, 5), inTurn(2, 5), {"burst": fields{"calls": 5}}} {
+				if codes := c.check(t, c.load(t, l), 5); codes[255] != 5 {
+					t.Errorf("responses without a field have the codes %v in %v, want DATA_LOSS", codes, l)
+				}
+			}
+		}
 	})
 }
 
