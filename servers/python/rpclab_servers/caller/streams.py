@@ -50,6 +50,7 @@ class Stream:
     def __init__(self, method: grpc.StreamStreamMultiCallable, calls: Calls):
         self.method, self.calls = method, calls
         self.responses = None  # None: not open
+        self.requests = None  # what ping sends; None: nothing yet
         self.waits_since = None  # monotonic ns; None: not waiting
         self.overdue = False
 
@@ -58,6 +59,11 @@ class Stream:
         self.responses = self.method(requests, compression=self.calls.compression)
 
     def close(self) -> None:
+        self.cancel()
+        if self.requests is not None:
+            self.requests.put(None)  # ends the sending thread, which waits for messages
+
+    def cancel(self) -> None:
         if (responses := self.responses) is not None:  # the reading thread may reset it
             responses.cancel()
 
@@ -65,7 +71,7 @@ class Stream:
         since = self.waits_since
         if since is not None and time.monotonic_ns() - since > self.calls.job.timeout_ns:
             self.overdue = True
-            self.close()
+            self.cancel()
 
     def response(self) -> Outcome:
         """Wait for the next response."""
