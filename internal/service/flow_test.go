@@ -79,7 +79,7 @@ func TestWrongValuesOfAFlowAreNamed(t *testing.T) {
 }
 
 func TestValuesOfJSONBecomeTexts(t *testing.T) {
-	const body = `{"id": 9007199254740993, "count": 1000000, "half": 0.5, "yes": true, "name": "a", "none": null, "list": [1]}`
+	const body = `{"id": 9007199254740993, "big": 18446744073709551615, "count": 1000000, "half": 0.5, "yes": true, "name": "a", "none": null, "list": [1]}`
 	login, err := service.Answer([]byte(body), map[string][]string{"Content-Type": {"application/json"}})
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +94,7 @@ func TestValuesOfJSONBecomeTexts(t *testing.T) {
 		values, err := flow.Values(1, answers)
 		return values["v"], err
 	}
-	want := map[string]string{"login.id": "9007199254740993", "login.count": "1000000", "login.half": "0.5", "login.yes": "true",
+	want := map[string]string{"login.id": "9007199254740993", "login.big": "18446744073709551615", "login.count": "1000000", "login.half": "0.5", "login.yes": "true",
 		"login.name": "a", "login.list[0]": "1", "string(size(login.name))": "1", `b"a"`: "YQ=="}
 	got := map[string]string{}
 	for expression := range want {

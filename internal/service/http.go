@@ -251,11 +251,14 @@ func Answer(body []byte, header http.Header) (any, error) {
 	return nil, fmt.Errorf("the body is not JSON, but its content type is %s: %w", contentType, err)
 }
 
-// withNumbers returns a value of JSON with its numbers as CEL has them: as float64, or as [json.Number] if that is an
-// integer which float64 cannot hold.
+// withNumbers returns a value of JSON with its numbers as CEL has them: as float64, or as [json.Number] or uint64 if
+// that is an integer which float64 cannot hold.
 func withNumbers(value any) any {
 	switch v := value.(type) {
 	case json.Number:
+		if big, err := strconv.ParseUint(v.String(), 10, 64); err == nil && big > math.MaxInt64 {
+			return big // CEL would make a float64 of the json.Number
+		}
 		number, err := v.Float64()
 		if _, notInteger := v.Int64(); err != nil || notInteger == nil && math.Abs(number) >= maxExact {
 			return v

@@ -62,6 +62,8 @@ func TestHTTPResponsesAreJudged(t *testing.T) {
 		{service.Spec{}, 404, "text/plain", "none", "1.2.3.4:5", "HTTP_404", `HTTP 404: "none"`},
 		{service.Spec{Check: "status == 404"}, 404, "text/plain", "none", "1.2.3.4:5", "", ""},
 		{service.Spec{Check: "status == 200 && answer.total > 3"}, 200, "application/json", `{"total": 3}`, "1.2.3.4:5", "CHECK", "status == 200 && answer.total > 3 is false; the response was HTTP 200"},
+		{service.Spec{Check: "answer.id > 3 && answer.id == 18446744073709551615u"}, 200, "application/json", `{"id": 18446744073709551615}`, "1.2.3.4:5", "", ""},
+		{service.Spec{Check: "answer.id == 18446744073709551615u"}, 200, "application/json", `{"id": 18446744073709551614}`, "1.2.3.4:5", "CHECK", "is false"},
 		{service.Spec{Check: "status == 200"}, 500, "application/json", `{}`, "1.2.3.4:5", "HTTP_500", "status == 200 is false"},
 		{service.Spec{Check: "answer.total > 3"}, 200, "application/json", `{`, "1.2.3.4:5", "DATA_LOSS", "the body is not JSON"},
 		{service.Spec{Check: `answer == "ok" && headers["x-pod"] == "a"`}, 200, "text/plain", "ok", "1.2.3.4:5", "", ""},
