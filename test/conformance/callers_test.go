@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os/exec"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -242,6 +243,23 @@ func TestCallersReportFailures(t *testing.T) {
 			fails("too late on a stream", jobAt(k, slow, "greet", fields{}, late), codes.DeadlineExceeded)
 		}
 	})
+}
+
+// grpcio takes messages of a stream in a thread of its own, also while the caller records those that a broken stream lost.
+func TestALostCallIsSentBeforeItsStreamEnds(t *testing.T) {
+	const program = `
+from rpclab_servers.caller.output import CALL, Calls
+calls = Calls(None, 0)
+calls.record_lost(0, [calls.start + 2], 2, calls.start + 1, 14)
+for record in calls.records:
+    n, due, sent, answered, code, backend = CALL.unpack(record)
+    assert due <= sent <= answered, f"call {n}: due at {due}, sent at {sent}, answered at {answered}"
+`
+	command := builtNamed(t, "python")
+	python := command[:len(command)-2] // without -m and the module
+	if out, err := exec.Command(python[0], append(python[1:len(python):len(python)], "-c", program)...).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
 }
 
 func TestCallersReportWhyAJobIsImpossible(t *testing.T) {

@@ -84,9 +84,10 @@ class Calls:
 
     def record_lost(self, first: int, sent: list[int], calls: int, ended: int, code: int) -> None:
         """Record the calls of a stream that ended, from number first on. All were due at the start.
-        A call without a time in sent was not sent."""
+        A call without a time in sent was not sent. The library may take further ones after the end."""
         for n in range(first, calls):
-            self.record(n, 0, sent[n] if n < len(sent) else ended, ended, code, NOBODY)
+            sent_at = min(sent[n], ended) if n < len(sent) else ended
+            self.record(n, 0, sent_at, ended, code, NOBODY)
 
     def __enter__(self) -> Self:
         self.output.forget_samples()
