@@ -174,7 +174,10 @@ func rejectsInvalidRequests(t *testing.T, c overREST) {
 
 func TestServersRejectInvalidFlags(t *testing.T) {
 	eachServer(t, func(t *testing.T, m language.Model, command []string) {
-		all := [][]string{{"--model", "steam"}, {"--delay", "5parsecs"}, {"--workers", "many"}, {"--listen", "nowhere"}, {"--listen", "0.0.0.0:0"}, {"--frobnicate"}}
+		all := [][]string{
+			{"--model", "steam"}, {"--delay", "5parsecs"}, {"--workers", "many"}, {"--listen", "nowhere"}, {"--listen", "0.0.0.0:0"},
+			{"--public", "--listen", "no.such.host.invalid:1"}, {"--frobnicate"},
+		}
 		if !slices.ContainsFunc(language.All(), func(l language.Language) bool { return l.Models[0].Name == m.Name }) {
 			all = all[1:2] // a language has one parser, and takes a second to start
 		}

@@ -76,7 +76,7 @@ public final class Flags {
       if (flags.workers < 0) {
         throw new ParameterException(line, "--workers " + flags.workers + ": must be at least 1");
       }
-      if (!flags.anyone && !flags.supervised && !loopback(flags.listen)) {
+      if (!flags.anyone && !flags.supervised && !flags.listen.getAddress().isLoopbackAddress()) {
         throw new ParameterException(
             line,
             "--listen "
@@ -91,10 +91,6 @@ public final class Flags {
       System.exit(2);
     }
     return flags;
-  }
-
-  private static boolean loopback(InetSocketAddress address) {
-    return !address.isUnresolved() && address.getAddress().isLoopbackAddress();
   }
 
   /** A sum of numbers with units (500ms, 1.5s, 1m0s), or a bare 0. */
@@ -119,13 +115,19 @@ public final class Flags {
   /** HOST:PORT. */
   private static InetSocketAddress address(String text) {
     int colon = text.lastIndexOf(':');
+    InetSocketAddress address;
     try {
       int port = Integer.parseInt(text.substring(colon + 1));
-      return colon == 0
-          ? new InetSocketAddress(port)
-          : new InetSocketAddress(text.substring(0, colon), port);
+      address =
+          colon == 0
+              ? new InetSocketAddress(port)
+              : new InetSocketAddress(text.substring(0, colon), port);
     } catch (IndexOutOfBoundsException | IllegalArgumentException e) {
       throw new TypeConversionException("'" + text + "' is not an address: use HOST:PORT");
     }
+    if (address.isUnresolved()) { // Spring would listen on all addresses
+      throw new TypeConversionException("'" + text + "' has an unknown host: use another name");
+    }
+    return address;
   }
 }
