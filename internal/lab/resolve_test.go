@@ -78,3 +78,16 @@ func TestALoadHasTimeForItsRamp(t *testing.T) {
 		t.Errorf("the load may take %v, want longer than its ramp of 10 min", got)
 	}
 }
+
+func TestACallerHasItsShareOfTheUsersOnStreams(t *testing.T) {
+	users := func(c experiment.Config) int {
+		c.Caller.Stream = &experiment.Stream{}
+		return callerJob(c, language.Model{}).Stream.Users
+	}
+	if n := users(experiment.Config{Callers: 2, Load: experiment.Load{Closed: &experiment.Closed{Users: 6}}}); n != 3 {
+		t.Errorf("each of 2 callers has %d of 6 users", n)
+	}
+	if n := users(experiment.Config{Load: experiment.Load{Sequence: 9}}); n != 1 {
+		t.Errorf("a sequence has %d users", n)
+	}
+}
