@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 
 	"rpclab/internal/process"
 )
@@ -99,21 +100,32 @@ func (t Tool) installPackage(ctx context.Context, progress func(string)) error {
 // InstallPackages installs Debian packages without recommended packages, which needs root. It starts none of their services,
 // such as a web server on port 80, and they do not start with the system either.
 func InstallPackages(ctx context.Context, progress func(string), packages, services []string) error {
+	return installPackages(ctx, policyFile, progress, packages, services)
+}
+
+// installPackages is InstallPackages with another policy file. When ctx ends, it ends a download, but completes an
+// installation that has begun: without dpkg's end, packages would be half-installed, and apt-get would refuse others.
+func installPackages(ctx context.Context, policy string, progress func(string), packages, services []string) error {
 	env := []string{"DEBIAN_FRONTEND=noninteractive"}
 	if _, err := run(ctx, env, progress, "apt-get", "update", "-qq"); err != nil {
 		return err
 	}
-	err := withoutServices(policyFile, func() error {
-		args := []string{"apt-get", "install", "-y", "-qq", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=300"}
-		_, err := run(ctx, env, progress, append(args, packages...)...)
+	install := append([]string{"apt-get", "install", "-y", "-qq", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=300"}, packages...)
+	if _, err := run(ctx, env, progress, append(slices.Clone(install), "--download-only")...); err != nil {
+		return err
+	}
+	complete := context.WithoutCancel(ctx)
+	err := withoutServices(policy, func() error {
+		_, err := run(complete, env, progress, install...)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat("/run/systemd/system"); err != nil || len(services) == 0 { // systemd does not run (sd_booted(3))
-		return nil
+	if _, err := os.Stat("/run/systemd/system"); err == nil && len(services) > 0 { // systemd runs (sd_booted(3))
+		if _, err := run(complete, nil, progress, append([]string{"systemctl", "disable", "--quiet"}, services...)...); err != nil {
+			return err
+		}
 	}
-	_, err = run(ctx, nil, progress, append([]string{"systemctl", "disable", "--quiet"}, services...)...)
-	return err
+	return ctx.Err()
 }

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -8,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"rpclab/internal/testkit"
 )
 
 // policyCode is the exit code of a policy when a package wants to start a service.
@@ -78,5 +81,35 @@ func TestPolicyOfAKilledInstallationHasNoEffect(t *testing.T) {
 	}
 	if _, err := os.Stat(policy); !os.IsNotExist(err) {
 		t.Errorf("the policy still exists (error %v), want it removed", err)
+	}
+}
+
+// An interrupted dpkg would leave a half-installed package, whose service starts when the user repairs it.
+func TestInterruptCompletesAnInstallationThatHasBegun(t *testing.T) {
+	isolate(t)
+	bin, dir := os.Getenv("PATH"), t.TempDir()
+	policy := filepath.Join(dir, "policy-rc.d")
+	t.Setenv("PATH", bin+":/usr/bin:/bin")
+	program(t, filepath.Join(bin, "systemctl"), "exit 0")
+	program(t, filepath.Join(bin, "apt-get"), `case "$*" in update*|*--download-only*) exit 0;; esac
+cd `+dir+`; touch began; sleep 1; cp policy-rc.d ended`)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	exists := func(name string) bool {
+		_, err := os.Stat(filepath.Join(dir, name))
+		return err == nil
+	}
+	installed := make(chan error)
+	go func() { installed <- installPackages(ctx, policy, nil, []string{"nginx"}, []string{"nginx"}) }()
+	testkit.Await(t, "the begin of the installation", func() bool { return exists("began") })
+	cancel()
+	if err := <-installed; !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want %v", err, context.Canceled)
+	}
+	if !exists("ended") {
+		t.Error("the installation did not end, or without the policy that forbids to start services")
+	}
+	if exists("policy-rc.d") {
+		t.Error("the policy still exists after the installation")
 	}
 }
