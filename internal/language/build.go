@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -19,7 +20,7 @@ import (
 	"rpclab/servers"
 )
 
-// ErrNotBuilt means that the programs of a language are not built from the present sources.
+// ErrNotBuilt means that the programs of a language are not built from the present sources, for the present interpreter.
 var ErrNotBuilt = errors.New("not built")
 
 // Command is the command of the language's programs: a path and its first arguments. For Go it is
@@ -40,12 +41,34 @@ func (l Language) Command(self []string) ([]string, error) {
 		return nil, err
 	}
 	text, err := os.ReadFile(commandFile(cache, l))
-	if err != nil {
+	if err != nil || !sameProgram(commandFile(cache, l), lines(text)[0]) {
 		return nil, fmt.Errorf("servers in %s are %w: run rpclab servers build %s", l.Name, ErrNotBuilt, l.Name)
 	}
 	now := time.Now()
 	_ = os.Chtimes(commandFile(cache, l), now, now) // removeOld keeps what is in use
 	return lines(text), nil
+}
+
+// resolve is the file that a program is, after symbolic links, such as /usr/bin/python3.13.
+func resolve(program string) (string, error) {
+	path, err := exec.LookPath(program)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(path)
+}
+
+// programFile has the file that the program of a command file was when it was built, see [resolve].
+func programFile(commandFile string) string {
+	return filepath.Join(filepath.Dir(commandFile), "program")
+}
+
+// sameProgram reports whether the program of a command file is still what it was when it was built. A Python of another
+// version, to which an upgrade of the system changed a link, does not find the libraries.
+func sameProgram(commandFile, program string) bool {
+	now, err := resolve(program)
+	then, _ := os.ReadFile(programFile(commandFile))
+	return err == nil && now == string(then)
 }
 
 func lines(text []byte) []string { return strings.Split(strings.TrimSpace(string(text)), "\n") }
@@ -77,6 +100,13 @@ func (l Language) Build(ctx context.Context, self []string, log io.Writer) ([]st
 	command, err := l.build(ctx, cache, log)
 	if err != nil {
 		return nil, fmt.Errorf("build the servers in %s: %w", l.Name, err)
+	}
+	program, err := resolve(lines([]byte(command))[0])
+	if err != nil {
+		return nil, fmt.Errorf("find the program of the servers in %s: %w", l.Name, err)
+	}
+	if err := os.WriteFile(programFile(commandFile(cache, l)), []byte(program), 0o644); err != nil {
+		return nil, err
 	}
 	// The command is written last and at once: a build that was interrupted has none.
 	unfinished := commandFile(cache, l) + ".new"

@@ -29,7 +29,7 @@ func isolate(t *testing.T, programs map[string]string) (cache string) {
 }
 
 // fakeCargo makes the program that the build script copies.
-const fakeCargo = `mkdir -p "$XDG_CACHE_HOME/rpclab/servers/rust/release" && touch "$XDG_CACHE_HOME/rpclab/servers/rust/release/rpclab-rust"`
+const fakeCargo = `mkdir -p "$XDG_CACHE_HOME/rpclab/servers/rust/release" && (cd "$XDG_CACHE_HOME/rpclab/servers/rust/release" && touch rpclab-rust && chmod +x rpclab-rust)`
 
 // built is the directory of the Rust programs that are built from the present sources.
 func built(t *testing.T) string {
@@ -67,6 +67,29 @@ func TestBuildRunsOnceForTheSameSources(t *testing.T) {
 	}
 	if _, err := rust(t).Command(nil); err != nil {
 		t.Error(err)
+	}
+}
+
+// An upgrade of the system changes the link of a virtual environment to Python, or the file to which it leads.
+func TestBuildForAnotherInterpreterIsNotUsed(t *testing.T) {
+	isolate(t, map[string]string{"cargo": fakeCargo})
+	for _, target := range []string{"/bin/ls", "/usr/bin/python0.1"} {
+		command, err := rust(t).Build(t.Context(), nil, io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(os.Remove(command[0]), os.Symlink(target, command[0])); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := rust(t).Command(nil); !errors.Is(err, ErrNotBuilt) {
+			t.Errorf("a program that is a link to %s now: error %v, want %v", target, err, ErrNotBuilt)
+		}
+		if _, err := rust(t).Build(t.Context(), nil, io.Discard); err != nil {
+			t.Error(err)
+		}
+		if info, err := os.Lstat(command[0]); err != nil || !info.Mode().IsRegular() {
+			t.Errorf("the build left the link to %s (error %v)", target, err)
+		}
 	}
 }
 
