@@ -219,10 +219,14 @@ const unusedFor = 30 * 24 * time.Hour
 
 // removeOld removes the programs that nobody used for unusedFor.
 func removeOld(cache string) error {
-	commands, err := filepath.Glob(filepath.Join(cache, "*-*", "command"))
-	for _, file := range commands {
-		if isUnused(file) {
-			err = errors.Join(err, os.RemoveAll(filepath.Dir(file)))
+	var err error
+	for _, l := range languages {
+		dirs, _ := filepath.Glob(filepath.Join(cache, l.Name+"-*")) // fails only for an invalid pattern
+		for _, dir := range dirs {
+			// A build that was interrupted has no command.
+			if command := filepath.Join(dir, "command"); isUnused(command) || isMissing(command) && isUnused(dir) {
+				err = errors.Join(err, os.RemoveAll(dir))
+			}
 		}
 	}
 	// Earlier versions kept one build of a language: java.command and the directory java.
@@ -239,7 +243,12 @@ func removeOld(cache string) error {
 	return err
 }
 
-// isUnused reports whether nobody used the programs of a command file for unusedFor.
+func isMissing(file string) bool {
+	_, err := os.Stat(file)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// isUnused reports whether nobody used the programs of a command file, or changed a directory, for unusedFor.
 func isUnused(file string) bool {
 	info, err := os.Stat(file)
 	return err == nil && time.Since(info.ModTime()) > unusedFor

@@ -119,6 +119,12 @@ func TestBuildRemovesOnlyBuildsThatNobodyUses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for name, age := range map[string]time.Duration{"rust-interrupted": unusedFor + time.Hour, "rust-recent": unusedFor - time.Hour, "maven-1": unusedFor + time.Hour} {
+		dir, at := filepath.Join(root, name), time.Now().Add(-age)
+		if err := errors.Join(os.MkdirAll(filepath.Join(dir, "bin"), 0o755), os.Chtimes(dir, at, at)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for name, age := range map[string]time.Duration{"java": unusedFor + time.Hour, "python": unusedFor - time.Hour, "rust": unusedFor + time.Hour} { // of an earlier version
 		dir, at := filepath.Join(root, name), time.Now().Add(-age)
 		if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(dir+".command", nil, 0o644), os.Chtimes(dir+".command", at, at)); err != nil {
@@ -131,6 +137,11 @@ func TestBuildRemovesOnlyBuildsThatNobodyUses(t *testing.T) {
 	for name, kept := range map[string]bool{"java": false, "java.command": false, "python": true, "python.command": true, "rust": true, "rust.command": false} {
 		if _, err := os.Stat(filepath.Join(root, name)); (err == nil) != kept {
 			t.Errorf("%s of an earlier version: error %v, want it kept: %v", name, err, kept)
+		}
+	}
+	for name, kept := range map[string]bool{"rust-interrupted": false, "rust-recent": true, "maven-1": true} {
+		if _, err := os.Stat(filepath.Join(root, name)); (err == nil) != kept {
+			t.Errorf("%s without a command: error %v, want it kept: %v", name, err, kept)
 		}
 	}
 	for name, kept := range map[string]bool{"rust-unused": false, "rust-used": true, filepath.Base(built(t)): true} {
