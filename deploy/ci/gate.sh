@@ -6,7 +6,7 @@
 #   MISSING    pass or fail: what a gate does when there is nothing to compare with
 #   ALLOW      settings that may differ, with commas, or busy; see `rpclab compare --help`
 #   BASE       directory with the base branch; empty: compare with the file GOOD
-#   GOOD       file with the last good result, which a passed run replaces
+#   GOOD       file with the last good result, which a passed run replaces, also one that MISSING fails
 #   OUT        directory of the reports
 set -euo pipefail
 mkdir -p "$OUT"
@@ -48,7 +48,7 @@ elif [[ -n ${GOOD:-} && -f $GOOD ]]; then
 fi
 
 echo "rpclab ${words[*]}"
-status=0
+status=0 missing=0
 rpclab "${words[@]}" --json "$OUT/result.json" --md "$OUT/report.md" --html "$OUT/report.html" --junit "$OUT/report.junit.xml" || status=$?
 [[ $status -eq 0 ]] || annotate error "rpclab ended with exit code $status"
 
@@ -64,7 +64,7 @@ if [[ $status -eq 0 && ${#gates[@]} -gt 0 && -n $earlier ]]; then
   done <"$OUT/gates.txt"
 elif [[ $status -eq 0 && ${#gates[@]} -gt 0 ]]; then
   echo "There is no earlier result, so the gates ${MISSING:-pass}."
-  [[ ${MISSING:-pass} != fail ]] || status=1
+  [[ ${MISSING:-pass} != fail ]] || missing=1 # but the result is kept, so that the next job can compare with it
 fi
 
 if [[ -n ${GITHUB_STEP_SUMMARY:-} ]]; then
@@ -75,5 +75,6 @@ fi
 if [[ $status -eq 0 && -n ${GOOD:-} && -f $OUT/result.json ]]; then
   mkdir -p "$(dirname "$GOOD")"
   cp "$OUT/result.json" "$GOOD"
+  [[ -z ${GITHUB_OUTPUT:-} ]] || echo "kept=true" >>"$GITHUB_OUTPUT"
 fi
-exit "$status"
+exit "$((status + missing))"

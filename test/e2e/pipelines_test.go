@@ -210,7 +210,7 @@ func TestGitHubActionFailsOnSlowerCode(t *testing.T) {
 	if out, code := action.run(t, j, with); code != 0 || !strings.Contains(out, "rpclab: gates: ") {
 		t.Errorf("the same code again: exit code %d\n%s", code, out)
 	}
-	if keys, err := os.ReadFile(j.env["GITHUB_OUTPUT"]); err != nil || !regexp.MustCompile(`^(command=[0-9a-f]{40}\nkey=rpclab-Linux-[0-9a-f]{40}\n){2}$`).Match(keys) {
+	if keys, err := os.ReadFile(j.env["GITHUB_OUTPUT"]); err != nil || !regexp.MustCompile(`^(command=[0-9a-f]{40}\nkey=rpclab-Linux-[0-9a-f]{40}\nkept=true\n){2}$`).Match(keys) {
 		t.Errorf("the name of the last good result is %q (%v)", keys, err)
 	}
 	all, err := filepath.Glob(filepath.Join(temp, "rpclab/good/*/result.json"))
@@ -326,6 +326,26 @@ func TestGateChecksItsVariables(t *testing.T) {
 		if out, code := j.bash(t, gate); code != test.code || !strings.Contains(out, test.want) {
 			t.Errorf("%s %q: exit code %d, want %d and %q:\n%s", test.name, test.value, code, test.code, test.want, out)
 		}
+	}
+}
+
+// TestGateComparesAfterAnEarlierResultWasMissing runs deploy/ci/gate.sh twice: MISSING fails only the first job.
+func TestGateComparesAfterAnEarlierResultWasMissing(t *testing.T) {
+	t.Parallel()
+	bin := writePrograms(t, map[string]string{"rpclab": passes})
+	gate, err := filepath.Abs("../../deploy/ci/gate.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := newJob(t, map[string]string{"PATH": bin + ":" + os.Getenv("PATH"), "OUT": "reports", "COMMAND": "run x.yaml", "GATE": "p50 ratio < 1.5",
+		"MISSING": "fail", "GOOD": "good.json", "GITHUB_OUTPUT": "output"})
+	for i, want := range []string{"no earlier result, so the gates fail", "compared"} {
+		if out, code := j.bash(t, gate); code != 1-i || !strings.Contains(out, want) {
+			t.Errorf("job %d: exit code %d, want %d and %q:\n%s", i+1, code, 1-i, want, out)
+		}
+	}
+	if said, err := os.ReadFile(filepath.Join(j.dir, "output")); err != nil || string(said) != "kept=true\nkept=true\n" {
+		t.Errorf("the output says %q (%v), want that both results are kept", said, err)
 	}
 }
 
