@@ -361,6 +361,42 @@ func TestAnUpgradedConnectionIsPassedOn(t *testing.T) {
 	response(426)
 }
 
+// A client of events must see the first one before the last is made.
+func TestHTTP1IsPassedOnInParts(t *testing.T) {
+	for name, rest := range map[string]string{"sized": "last\n", "chunked": "last\n" + strings.Repeat("x", 100<<10)} {
+		t.Run(name, func(t *testing.T) {
+			seen := make(chan struct{})
+			backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if name == "sized" {
+					w.Header().Set("Content-Length", "11")
+				}
+				_, _ = io.WriteString(w, "first\n")
+				w.(http.Flusher).Flush()
+				<-seen
+				_, _ = io.WriteString(w, rest)
+			}))
+			defer backend.Close()
+			end := sync.OnceFunc(func() { close(seen) })
+			defer end()
+			_, address := proxied(t, backend.Listener.Addr().String())
+			client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
+			response, err := client.Get("http://" + address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer response.Body.Close()
+			in := bufio.NewReader(response.Body)
+			if first, err := in.ReadString('\n'); first != "first\n" || err != nil {
+				t.Errorf("before the end the client has %q (%v), want the first line", first, err)
+			}
+			end()
+			if got, err := io.ReadAll(in); string(got) != rest || err != nil {
+				t.Errorf("after it the client has %d bytes (%v), want the %d of the rest", len(got), err, len(rest))
+			}
+		})
+	}
+}
+
 func TestHTTP1IsPassedOn(t *testing.T) {
 	address, _ := serve(t, &workload.Server{ID: "b", Model: workload.REST, Delay: 10 * time.Millisecond})
 	proxy, address := proxied(t, address)

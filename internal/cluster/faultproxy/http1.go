@@ -119,10 +119,30 @@ func (c *connection) passHTTP1Response(request pendingRequest) error {
 			return err
 		}
 		time.Sleep(request.fault.Delay(time.Since(request.asked)))
-		c.client.send(func() { err = response.Write(c.client.out) })
+		if response.Body != http.NoBody {
+			response.Body = &parts{ReadCloser: response.Body, c: c}
+		}
+		// The body flushes c.client.out, which must not read from it (ReadFrom) at that time.
+		c.client.send(func() { err = response.Write(struct{ io.Writer }{c.client.out}) })
 		*request.switched = response.StatusCode == http.StatusSwitchingProtocols
 		if err != nil || *request.switched || response.StatusCode >= http.StatusOK {
 			return err
 		}
 	}
+}
+
+// parts is the body of a response. It sends the parts that have come to the client before it waits for the next, as a
+// stream of events needs. It does not send the head alone if the first part came with it.
+type parts struct {
+	io.ReadCloser
+	c     *connection
+	begun bool
+}
+
+func (p *parts) Read(b []byte) (int, error) {
+	if p.begun || p.c.backend.in.Buffered() == 0 {
+		_ = p.c.client.out.Flush() // a later write returns the error
+	}
+	p.begun = true
+	return p.ReadCloser.Read(b)
 }
