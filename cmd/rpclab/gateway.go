@@ -54,7 +54,7 @@ those of two published studies, balancing and channels (docs/studies.md):
                          ClientWithKubeResolver) makes n calls at once
   GET /?n=&type=         the same
   GET /metrics       for Prometheus
-  POST /-/reset      resets the call counters to 0 for the next test`,
+  POST /-/reset      resets grpc_requests_total to 0 for the next test`,
 		Example: `  rpclab gateway --target 127.0.0.1:50051,127.0.0.2:50051
   curl 'http://127.0.0.1:8080/fibonacci/random?iterations=100&output=true'`,
 		Args: noArgs,

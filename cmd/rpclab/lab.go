@@ -47,7 +47,7 @@ func labResetCommand() *cobra.Command {
 	port, host := stack.Port, "127.0.0.1"
 	command := &cobra.Command{
 		Use:   "reset",
-		Short: "Reset the call counters of every running gateway to 0",
+		Short: "Reset grpc_requests_total of every running gateway to 0",
 		Example: `  rpclab lab reset
   rpclab lab reset --host 172.18.0.2     a node of Kubernetes`,
 		Args: noArgs,

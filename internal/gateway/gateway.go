@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	grpcprom "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
 	"golang.org/x/sync/semaphore"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
@@ -84,10 +85,12 @@ type Gateway struct {
 	options  Options
 	numbers  *workload.Numbers
 	counters atomic.Pointer[callCounters]
-	slots    chan struct{}       // for requests in progress
-	thread   chan struct{}       // full while the one thread of [OneThread] is in use; nil: other models
-	bursts   *semaphore.Weighted // for calls of /experiment/client
-	shared   *grpc.ClientConn    // nil: a channel per request
+	client   *grpcprom.ClientMetrics
+	standard grpc.UnaryClientInterceptor // of client
+	slots    chan struct{}               // for requests in progress
+	thread   chan struct{}               // full while the one thread of [OneThread] is in use; nil: other models
+	bursts   *semaphore.Weighted         // for calls of /experiment/client
+	shared   *grpc.ClientConn            // nil: a channel per request
 
 	randomLock sync.Mutex
 	random     *rand.Rand
@@ -109,6 +112,8 @@ func New(o Options) (*Gateway, error) {
 		slots: make(chan struct{}, MaxRequests), bursts: semaphore.NewWeighted(maxBurst),
 		random: rand.New(rand.NewPCG(o.Seed, 0)),
 	}
+	g.client = newClientMetrics()
+	g.standard = g.client.UnaryClientInterceptor()
 	g.Reset()
 	switch o.Model {
 	case OneThread:
@@ -150,21 +155,21 @@ func (g *Gateway) dial(t caller.Target) (*grpc.ClientConn, error) {
 	return grpc.NewClient(t.URI, append(grpcgo.DialOptions(t), grpc.WithUnaryInterceptor(g.count))...)
 }
 
-// Reset sets all counters of calls to 0. It keeps known series, at 0, because Prometheus' rate() ignores the
-// first value of a new series.
+// Reset sets grpc_requests_total to 0. It keeps known series, at 0, because Prometheus' rate() ignores the
+// first value of a new series. The metrics of the client, whose series cannot be kept at 0, grow on.
 func (g *Gateway) Reset() {
-	next := newCallCounters(g.options.Mode)
+	next := newCallCounters(g.options.Mode, g.client)
 	if last := g.counters.Load(); last != nil {
 		last.copySeries(next.requests)
 	}
 	g.counters.Store(next)
 }
 
-// count makes a call and counts it in the counters that were current when it began.
+// count makes a call and counts it in the counters that were current when it began, and in the metrics of the client.
 func (g *Gateway) count(ctx context.Context, method string, request, reply any, channel *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	m := g.counters.Load()
 	var trailer metadata.MD
-	err := m.standard(ctx, method, request, reply, channel, invoke, append(options, grpc.Trailer(&trailer))...)
+	err := g.standard(ctx, method, request, reply, channel, invoke, append(options, grpc.Trailer(&trailer))...)
 	if err == nil {
 		method = method[strings.LastIndex(method, ".")+1:] // Fibonacci/Compute
 		m.requests.WithLabelValues(method, strings.Join(trailer[workload.BackendTrailer], "")).Inc()

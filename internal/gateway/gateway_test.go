@@ -211,6 +211,15 @@ func TestCallMetricsAreExact(t *testing.T) {
 	if got := ask(t, http.MethodPost, at+"/-/reset"); got.status != 200 {
 		t.Errorf("a reset answered %d %s", got.status, got.body)
 	}
+	// The metrics of the client are not reset.
+	all := map[string][2]string{
+		"grpc_requests_total": {"mode", "headless"}, "grpc_client_handled_total": {"grpc_code", "OK"},
+		"grpc_client_started_total": {"grpc_method", "Compute"}, "grpc_client_handling_seconds": {"grpc_service", "rpclab.v1.Fibonacci"},
+	}
+	before := map[string]float64{}
+	for metric, label := range all {
+		before[metric] = counts(t, at, metric, label[0])[label[1]]
+	}
 	made := map[string]float64{}
 	var mu sync.Mutex
 	var users sync.WaitGroup
@@ -237,11 +246,8 @@ func TestCallMetricsAreExact(t *testing.T) {
 	if total != 600 || len(got) != 3 {
 		t.Errorf("the metrics count %v, want 600 calls on 3 backends", got)
 	}
-	for metric, label := range map[string][2]string{
-		"grpc_requests_total": {"mode", "headless"}, "grpc_client_handled_total": {"grpc_code", "OK"},
-		"grpc_client_started_total": {"grpc_method", "Compute"}, "grpc_client_handling_seconds": {"grpc_service", "rpclab.v1.Fibonacci"},
-	} {
-		if n := counts(t, at, metric, label[0])[label[1]]; n != 600 {
+	for metric, label := range all {
+		if n := counts(t, at, metric, label[0])[label[1]] - before[metric]; n != 600 {
 			t.Errorf("%s counts %g calls of %s, want 600", metric, n, label[1])
 		}
 	}
@@ -251,6 +257,12 @@ func TestCallMetricsAreExact(t *testing.T) {
 	// The series stay, so that Prometheus sees them grow from 0.
 	if got := counts(t, at, "grpc_requests_total", "server_name"); !maps.Equal(got, map[string]float64{"b0": 0, "b1": 0, "b2": 0}) {
 		t.Errorf("after a reset the metrics count %v, want 0 for each backend", got)
+	}
+	// Prometheus would see no growth of a series that is missing after a reset, and then as large as before.
+	for _, metric := range []string{"grpc_client_handled_total", "grpc_client_handling_seconds"} {
+		if n := counts(t, at, metric, all[metric][0])[all[metric][1]] - before[metric]; n != 600 {
+			t.Errorf("after a reset %s counts %g calls, want 600 as before", metric, n)
+		}
 	}
 	get(t, at+"/increment?iterations=3")
 	if got := counts(t, at, "grpc_requests_total", "method")["Counter/Increment"]; got != 3 {

@@ -4,7 +4,6 @@ import (
 	grpcprom "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"google.golang.org/grpc"
 
 	"rpclab/internal/workload"
 )
@@ -14,21 +13,23 @@ const requestsTotal = "grpc_requests_total"
 // callCounters count calls between two resets.
 type callCounters struct {
 	registry *prometheus.Registry
-	requests *prometheus.CounterVec      // grpc_requests_total, as published
-	standard grpc.UnaryClientInterceptor // records the usual metrics of a gRPC client (go-grpc-middleware)
+	requests *prometheus.CounterVec // grpc_requests_total, as published
 }
 
-func newCallCounters(mode string) *callCounters {
+// newClientMetrics are the usual metrics of a gRPC client (go-grpc-middleware).
+func newClientMetrics() *grpcprom.ClientMetrics {
+	return grpcprom.NewClientMetrics(grpcprom.WithClientHandlingTimeHistogram(grpcprom.WithHistogramBuckets(workload.Buckets)))
+}
+
+// newCallCounters also publishes the metrics of the client.
+func newCallCounters(mode string, client *grpcprom.ClientMetrics) *callCounters {
 	m := &callCounters{registry: prometheus.NewRegistry()}
 	m.requests = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name:        requestsTotal,
 		Help:        "Calls answered, by method and server.",
 		ConstLabels: prometheus.Labels{"mode": mode},
 	}, []string{"method", "server_name"})
-	standard := grpcprom.NewClientMetrics(grpcprom.WithClientHandlingTimeHistogram(
-		grpcprom.WithHistogramBuckets(workload.Buckets)))
-	m.standard = standard.UnaryClientInterceptor()
-	m.registry.MustRegister(m.requests, standard, collectors.NewGoCollector(),
+	m.registry.MustRegister(m.requests, client, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
