@@ -52,11 +52,14 @@ or sum by (mode) (0 * rate(%[1]s{%[2]s}%[3]s))`, handled, chosen, window)
 // balance is Jain's index of the calls per server, (Σx)² / (n·Σx²): 1 when every one of n servers
 // gets the same number of calls, 1/n when one server gets all (R. Jain et al., DEC-TR-301, 1984).
 // count is the query of x for the counter's selector. n is the number of servers that are up, with
-// or without calls. Without any call there is no value.
+// or without calls, or of those with calls if that is larger: with fewer, the index would exceed 1
+// after servers have left. Without any call there is no value.
 func balance(count func(selector string) string) string {
 	x := fmt.Sprintf(`sum by (mode, server_name) (%s)`, count(fmt.Sprintf(`%s{%s}`, requests, chosen)))
+	running := fmt.Sprintf(`count by (mode) (up{%s, %s} == 1)`, servers, chosen)
+	called := fmt.Sprintf(`count by (mode) (%s > 0)`, x)
 	return fmt.Sprintf(`sum by (mode) (%[1]s) ^ 2
-/ (count by (mode) (up{%[2]s, %[3]s} == 1) * (sum by (mode) ((%[1]s) ^ 2) > 0))`, x, servers, chosen)
+/ ((%[2]s > %[3]s or %[3]s >= %[2]s) * (sum by (mode) ((%[1]s) ^ 2) > 0))`, x, running, called)
 }
 
 func sinceStart(selector string) string { return selector }

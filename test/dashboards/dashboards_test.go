@@ -1,7 +1,10 @@
 package dashboards
 
 import (
+	"fmt"
 	"math"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"testing"
 
@@ -51,6 +54,27 @@ func TestEveryPanelHasDataOfARun(t *testing.T) {
 		l.first(t)
 		w.await(t, answered, l, few)
 		w.await(t, received, l, few+many+few) // the metrics of the client grow on
+	})
+	t.Run("the balance index is 1 where a server that got as many calls as the others has left", func(t *testing.T) {
+		running := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+			fmt.Fprint(w, `grpc_requests_total{mode="left",server_name="a"} 9`+"\n"+`grpc_requests_total{mode="left",server_name="b"} 9`+"\n")
+		}))
+		defer running.Close()
+		at := []string{running.Listener.Addr().String()}
+		l.write(t, append(l.read(t), group{at, map[string]string{"job": "gateway", "mode": "left"}}, group{at, map[string]string{"job": "server", "mode": "left"}}))
+		var index float64
+		testkit.AwaitFor(t, countWithin, "the balance of two servers, one of which runs", func() bool {
+			all := w.now(t, w.find(t, "balancing.json", "Since the start"))
+			i := slices.IndexFunc(all, func(s sample) bool { return s.label("mode") == "left" })
+			if i >= 0 {
+				index = all[i].value
+			}
+			return i >= 0
+		})
+		if math.Abs(index-1) > 1e-9 {
+			t.Errorf("Jain's index is %v, want 1", index)
+		}
 	})
 	t.Run("a failed call is seen with its code", func(t *testing.T) {
 		at := l.unreachable(t)
