@@ -206,6 +206,15 @@ func TestChartQuotesNamesOfDigits(t *testing.T) {
 	}
 }
 
+// The page starts runs too, and its volume may be all there is.
+func TestChartLimitsTheStoreOfThePage(t *testing.T) {
+	t.Parallel()
+	text := helm(t, "template", "--show-only", "templates/page.yaml", "--set", "image=rpclab:1", "lab", chart)
+	if !strings.Contains(text, "- --store-limit=1Gi\n") {
+		t.Errorf("the page does not remove the oldest runs beyond storage.limit:\n%s", text)
+	}
+}
+
 func TestChartRestartsThePageForANewToken(t *testing.T) {
 	t.Parallel()
 	checksum := func(value string) string {
