@@ -199,10 +199,30 @@ func TestChartGivesRunsTheirPermissionsOnly(t *testing.T) {
 func TestChartQuotesNamesOfDigits(t *testing.T) {
 	t.Parallel()
 	text := helm(t, "template", "--namespace", "123", "--set", "image=rpclab:1", "--set", "experiment.on=kubernetes", "456", chart)
-	for _, unquoted := range []string{"instance: 456", "namespace: 123"} {
+	text += helm(t, "template", "--set", "image=rpclab:1", "--set", "serviceMonitor.enabled=true", "--set-string", "storage.existingClaim=12,page.existingSecret=34",
+		"--set-string", "imagePullSecrets={56}", "lab", chart)
+	for _, unquoted := range []string{"instance: 456", "namespace: 123", "claimName: 12", "name: 34", "name: 56"} {
 		if strings.Contains(text, unquoted) {
 			t.Errorf("the chart renders %q without quotes", unquoted)
 		}
+	}
+}
+
+// A file may begin with a blank, and may end with none or with empty lines.
+func TestChartKeepsFilesAsTheyAre(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{"a.csv": "  x\ny\n", "b.proto": "<&>\n\n\n", "c": "no end", "123": ""}
+	set, err := json.Marshal(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rendered struct{ Data map[string]string }
+	text := helm(t, "template", "--show-only", "templates/files.yaml", "--set", "image=rpclab:1", "--set-json", "experiment.files="+string(set), "lab", chart)
+	if err := yaml.Unmarshal([]byte(text), &rendered); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	if diff := cmp.Diff(files, rendered.Data); diff != "" {
+		t.Errorf("the files of the pods (+) are not those that were given (-):\n%s", diff)
 	}
 }
 

@@ -29,7 +29,7 @@ enableServiceLinks: false
 {{- with .Values.imagePullSecrets }}
 imagePullSecrets:
   {{- range . }}
-  - name: {{ . }}
+  - name: {{ . | quote }}
   {{- end }}
 {{- end }}
 securityContext:
@@ -44,7 +44,7 @@ volumes:
     emptyDir: {}
   - name: data
     {{- if .Values.storage.enabled }}
-    persistentVolumeClaim: {claimName: {{ include "rpclab.claim" . }}}
+    persistentVolumeClaim: {claimName: {{ include "rpclab.claim" . | quote }}}
     {{- else }}
     emptyDir: {}
     {{- end }}
