@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"os"
 	"testing"
-	"time"
 
 	rpclabv1 "rpclab/api/rpclab/v1"
+	"rpclab/internal/testkit"
 	"rpclab/internal/workload"
 )
 
@@ -32,10 +32,6 @@ func TestCallersEndTheThreadsOfTheirStreams(t *testing.T) {
 			c.allAnswered(t, c.load(t, inTurn(4, 20)), 20, "b")
 		}
 		const few = 10 // of the library, which starts them when it needs them
-		for end := time.Now().Add(10 * time.Second); threads() > before+few; time.Sleep(50 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("10 loads of 4 users increased the threads from %d to %d", before, threads())
-			}
-		}
+		testkit.Await(t, fmt.Sprintf("the threads end: there were %d before 10 loads of 4 users", before), func() bool { return threads() <= before+few })
 	})
 }

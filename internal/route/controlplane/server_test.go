@@ -135,7 +135,7 @@ func TestTheLogSaysOnceThatTheAPIOfEndpointsIsGone(t *testing.T) {
 	_ = api.Listener.Close() // before its connections, so that no new one is made
 	api.CloseClientConnections()
 	testkit.Await(t, "the log has the reason", func() bool { return log.contains("EndpointSlices of default/greeter: ") })
-	time.Sleep(2 * time.Second) // the watch is tried again
+	<-time.After(2 * time.Second) // the watch is tried again
 	if n := log.count("endpoints not updated"); n != 1 {
 		t.Errorf("the log says %d times that endpoints are not updated, want once", n)
 	}
