@@ -4,14 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"text/template"
 
 	"gopkg.in/yaml.v3"
 
 	"rpclab/internal/report"
+	"rpclab/internal/result"
 )
 
 // The lines around the table of the index.
@@ -88,13 +91,45 @@ func (s store) index(text string, all list) (string, error) {
 func (s store) answers(text string, all list) (string, error) {
 	for _, f := range all {
 		document, err := read(s.path(f))
-		if err != nil || document == nil { // what cannot be read concerns no other finding: [runner.isCurrent] says so
+		if err != nil { // which concerns no other finding
+			log.Printf("the answer to %s stays as it is: %v", f.Name, err)
 			continue
 		}
+		if document == nil {
+			continue
+		}
+		answer, err := f.shortAnswer(document.document)
+		if err != nil {
+			return "", err
+		}
 		row := regexp.MustCompile(`(?m)^(\| [^|]+ \| ).*\(docs/findings/` + regexp.QuoteMeta(f.Name) + `\.md\).* \|$`)
-		text = row.ReplaceAllString(text, "${1}"+strings.ReplaceAll("["+report.Escape(clause(report.Answer(document.document)))+"](docs/findings/"+f.Name+".md). |", "$", "$$"))
+		text = row.ReplaceAllString(text, "${1}"+strings.ReplaceAll("["+report.Escape(answer)+"](docs/findings/"+f.Name+".md). |", "$", "$$"))
 	}
 	return text, nil
+}
+
+// shortAnswer is the answer of the list, with the ratios of the document, or the first clause of the report's.
+func (f finding) shortAnswer(d result.Document) (string, error) {
+	if f.Answer == "" {
+		return clause(report.Answer(d)), nil
+	}
+	ratio := func(arm string) (string, error) {
+		for _, v := range d.Verdicts {
+			if v.A == arm && len(v.Cell) == 0 && len(d.Headline) > 0 && v.Metric == d.Headline[0] && v.Kind.AnswersQuestion() {
+				return fmt.Sprintf("%.3g", v.Ratio), nil
+			}
+		}
+		return "", fmt.Errorf("the document has no verdict on %s", arm)
+	}
+	text, err := template.New("answer").Funcs(template.FuncMap{"ratio": ratio}).Parse(f.Answer)
+	if err != nil {
+		return "", fmt.Errorf("answer of %s: %w", f.Name, err)
+	}
+	var answer strings.Builder
+	if err := text.Execute(&answer, nil); err != nil {
+		return "", fmt.Errorf("answer of %s: %w", f.Name, err)
+	}
+	return answer.String(), nil
 }
 
 // clause is the first clause of an answer, which has its result.

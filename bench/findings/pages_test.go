@@ -103,3 +103,20 @@ func TestNumbersOfPagesHaveNoExponent(t *testing.T) {
 		}
 	}
 }
+
+func TestAnAnswerOfTheListHasTheRatiosOfTheDocument(t *testing.T) {
+	d := compared()
+	for text, want := range map[string]string{
+		`One takes {{ratio "one"}} times as long`: "One takes 1.5 times as long",
+		`One takes {{ratio "two"}} times as long`: "the document has no verdict on two",
+		`One takes {{ratio`:                       "answer of first",
+	} {
+		got, err := finding{Name: "first", Answer: text}.shortAnswer(d)
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}

@@ -64,7 +64,7 @@ func labResetCommand() *cobra.Command {
 			if count == 0 {
 				return fmt.Errorf("no gateway is running at %s, port %d or the ports after it: start them with 'rpclab lab up balancing'", host, port)
 			}
-			fmt.Fprintf(c.ErrOrStderr(), "rpclab: reset the counters of %d gateways\n", count)
+			fmt.Fprintf(c.ErrOrStderr(), "rpclab: reset grpc_requests_total of %d gateways\n", count)
 			return nil
 		},
 	}

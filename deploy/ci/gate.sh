@@ -6,7 +6,7 @@
 #   MISSING    pass or fail: what a gate does when there is nothing to compare with
 #   ALLOW      settings that may differ, with commas, or busy; see `rpclab compare --help`
 #   BASE       directory with the base branch; empty: compare with the file GOOD
-#   GOOD       file with the last good result, which a passed run replaces, also one that MISSING fails
+#   GOOD       file with the last good result; a run replaces it if it passed, or if only MISSING failed it
 #   OUT        directory of the reports
 set -euo pipefail
 mkdir -p "$OUT"

@@ -33,7 +33,7 @@ func balancing() (dashboard.Dashboard, error) {
 			units.Seconds, 8, byMode(quantile(0.99)))).
 		WithRow(dashboard.NewRowBuilder("Balance: Jain's index of the calls per server")).
 		WithPanel(figure("Since the start",
-			"1: every server gets the same number of calls; 1/n: one of n servers gets every call. Servers without calls count, and so do servers with calls that have left.",
+			"1: every server gets the same number of calls; 1/n: one of n servers gets every call. n is the number of running servers, or of servers with calls if these are more because some have left.",
 			units.NoUnit, 8, now(balance(sinceStart), "{{mode}}")).
 			Min(0).Max(1).Decimals(3).Thresholds(even)).
 		WithPanel(lines("Over time",

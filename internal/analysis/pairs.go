@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -25,30 +26,30 @@ func (p armPair) name() string {
 }
 
 // pairsOf pairs the arms of two runs that have the same name and cell, except for paths that one run has lost (see
-// [result.WithoutPaths]); alone are the other arms. If each run has only one arm, such as a load of one server, the two
+// [result.WithoutPaths]); alone are the other arms. Where that made paths equal, their order decides if both runs have as
+// many; otherwise nobody can tell which arms are pairs. If each run has only one arm, such as a load of one server, the two
 // arms are a pair even if their names differ.
 func pairsOf(a, b result.Document) (pairs []armPair, alone []result.Refusal) {
 	if len(a.Arms) == 1 && len(b.Arms) == 1 && len(a.Arms[0].Cell)+len(b.Arms[0].Cell) == 0 && a.Experiment == b.Experiment {
 		return []armPair{{a: a.Arms[0], b: b.Arms[0]}}, nil
 	}
-	shortA, shortB := shortKeys(a.Arms), shortKeys(b.Arms)
-	inB, shortInB, paired := map[result.ArmKey]int{}, map[result.ArmKey]int{}, map[int]bool{}
-	for i, arm := range b.Arms {
-		inB[arm.Key()], shortInB[shortB[i]] = i, i
-	}
+	inA, inB, paired := withoutPaths(a.Arms), withoutPaths(b.Arms), map[int]bool{}
 	for i, arm := range a.Arms {
-		at, ok := inB[arm.Key()]
+		at, ok := inB.whole[arm.Key()]
 		if !ok {
-			at, ok = inB[shortA[i]]
+			at, ok = inB.whole[inA.short[i]] // b has lost its paths
 		}
 		if !ok {
-			at, ok = shortInB[arm.Key()]
+			at, ok = inB.byShort[arm.Key()] // a has
 		}
-		if !ok {
+		switch {
+		case !ok:
 			alone = append(alone, result.Refusal{Arm: arm.Name, Cell: arm.Cell, Reason: "only in A"})
-			continue
+		case (inA.lost(arm, i) || inB.lost(b.Arms[at], at)) && inA.equal[inA.bare[i]] != inB.equal[inB.bare[at]]:
+			alone, paired[at] = append(alone, result.Refusal{Arm: arm.Name, Cell: arm.Cell, Reason: "without their directories, several paths are equal: compare stored runs"}), true
+		default:
+			pairs, paired[at] = append(pairs, armPair{a: arm, b: b.Arms[at]}), true
 		}
-		pairs, paired[at] = append(pairs, armPair{a: arm, b: b.Arms[at]}), true
 	}
 	for i, arm := range b.Arms {
 		if !paired[i] {
@@ -58,17 +59,39 @@ func pairsOf(a, b result.Document) (pairs []armPair, alone []result.Refusal) {
 	return pairs, alone
 }
 
-// shortKeys are the keys that arms have without paths.
-func shortKeys(arms []result.Arm) (keys []result.ArmKey) {
+// armKeys are the keys of the arms of a run, with and without paths.
+type armKeys struct {
+	whole, byShort map[result.ArmKey]int // to the place of the arm
+	short, bare    []result.ArmKey       // of each arm: as [result.WithoutPaths] has it, and without the number that it may add
+	equal          map[result.ArmKey]int // how many arms have the same bare key
+}
+
+// numbered is a path that [result.WithoutPaths] shortened to the same text as another.
+var numbered = regexp.MustCompile(`^(…/.*) \(\d+\)$`)
+
+func withoutPaths(arms []result.Arm) armKeys {
+	k := armKeys{whole: map[result.ArmKey]int{}, byShort: map[result.ArmKey]int{}, equal: map[result.ArmKey]int{}}
 	var named []result.Arm
-	for _, arm := range arms {
+	for i, arm := range arms {
+		k.whole[arm.Key()] = i
 		named = append(named, result.Arm{Name: arm.Name, Cell: arm.Cell})
 	}
-	for _, arm := range result.WithoutPaths(named) {
-		keys = append(keys, arm.Key())
+	for i, arm := range result.WithoutPaths(named) {
+		k.short = append(k.short, arm.Key())
+		k.byShort[arm.Key()] = i
+		for field, value := range arm.Cell {
+			if text, ok := value.(string); ok {
+				arm.Cell[field] = numbered.ReplaceAllString(text, "$1")
+			}
+		}
+		k.bare = append(k.bare, arm.Key())
+		k.equal[arm.Key()]++
 	}
-	return keys
+	return k
 }
+
+// lost reports whether the cell of an arm has lost its paths, or had none.
+func (k armKeys) lost(arm result.Arm, at int) bool { return arm.Key() == k.short[at] }
 
 // differences lists how two runs differ, except in measurements, seeds and rounds: a seed does not
 // matter, and the number of trials shows the rounds.

@@ -46,7 +46,7 @@ func (g *Gateway) Handler() http.Handler {
 	mux.HandleFunc("GET /-/ready", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ready") })
 	mux.HandleFunc("POST /-/reset", func(w http.ResponseWriter, _ *http.Request) {
 		g.Reset()
-		fmt.Fprintln(w, "counters reset to 0")
+		fmt.Fprintln(w, "grpc_requests_total reset to 0")
 	})
 	mux.HandleFunc("/", notFound)
 	if g.options.Token == "" {

@@ -41,7 +41,7 @@ func (l Language) Command(self []string) ([]string, error) {
 		return nil, err
 	}
 	text, err := os.ReadFile(commandFile(cache, l))
-	if err != nil || !sameProgram(commandFile(cache, l), lines(text)[0]) {
+	if err != nil || !sameInterpreter(commandFile(cache, l), lines(text)[0]) {
 		return nil, fmt.Errorf("servers in %s are %w: run rpclab servers build %s", l.Name, ErrNotBuilt, l.Name)
 	}
 	now := time.Now()
@@ -58,16 +58,17 @@ func resolve(program string) (string, error) {
 	return filepath.EvalSymlinks(path)
 }
 
-// programFile has the file that the program of a command file was when it was built, see [resolve].
-func programFile(commandFile string) string {
-	return filepath.Join(filepath.Dir(commandFile), "program")
+// interpreterFile is beside a command file. It names the file that the command's interpreter was when it was built, see
+// [resolve].
+func interpreterFile(command string) string {
+	return filepath.Join(filepath.Dir(command), "interpreter")
 }
 
-// sameProgram reports whether the program of a command file is still what it was when it was built. A Python of another
-// version, to which an upgrade of the system changed a link, does not find the libraries.
-func sameProgram(commandFile, program string) bool {
-	now, err := resolve(program)
-	then, _ := os.ReadFile(programFile(commandFile))
+// sameInterpreter reports whether the interpreter of a command file is still what it was when it was built. A Python of
+// another version, to which an upgrade of the system changed a link, does not find the libraries.
+func sameInterpreter(command, interpreter string) bool {
+	now, err := resolve(interpreter)
+	then, _ := os.ReadFile(interpreterFile(command))
 	return err == nil && now == string(then)
 }
 
@@ -101,11 +102,11 @@ func (l Language) Build(ctx context.Context, self []string, log io.Writer) ([]st
 	if err != nil {
 		return nil, fmt.Errorf("build the servers in %s: %w", l.Name, err)
 	}
-	program, err := resolve(lines([]byte(command))[0])
+	interpreter, err := resolve(lines([]byte(command))[0])
 	if err != nil {
 		return nil, fmt.Errorf("find the program of the servers in %s: %w", l.Name, err)
 	}
-	if err := os.WriteFile(programFile(commandFile(cache, l)), []byte(program), 0o644); err != nil {
+	if err := os.WriteFile(interpreterFile(commandFile(cache, l)), []byte(interpreter), 0o644); err != nil {
 		return nil, err
 	}
 	// The command is written last and at once: a build that was interrupted has none.
@@ -119,7 +120,7 @@ func (l Language) Build(ctx context.Context, self []string, log io.Writer) ([]st
 // build writes the sources to a directory and runs their build script, which prints the command.
 func (l Language) build(ctx context.Context, cache string, log io.Writer) (command string, err error) {
 	out := filepath.Dir(commandFile(cache, l))
-	if err := errors.Join(os.RemoveAll(out), os.MkdirAll(out, 0o755)); err != nil { // what an interrupted build left
+	if err := errors.Join(os.RemoveAll(out), os.MkdirAll(out, 0o755)); err != nil { // what an interrupted build left, or one for another interpreter
 		return "", err
 	}
 	dir := filepath.Join(cache, "source", l.Name)

@@ -102,8 +102,8 @@ func (s Settings) messages(of protoreflect.MessageDescriptor) (*data.Messages, e
 }
 
 // ServerProcesses returns the processes of this machine that listen on the addresses of the target. known is
-// false if some addresses are of this machine, and the process of one, or of all, is not known. Of the two addresses of
-// localhost, a server may use one.
+// false if a socket listens there whose process is not known, or if no process is found at any address of this machine.
+// An address at which nothing listens does not matter: a server may use one of the two of localhost.
 func (l *Load) ServerProcesses() (pids []int, known bool) {
 	local, err := localAddresses()
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// WithoutPaths returns a copy of a document, a comparison, or a struct of them for others to read: of each
-// absolute path of a file, in every text, it keeps the last element. So it contains no directory or name of a user.
-// Keys of maps, and values of cells, that would become equal get a number.
+// WithoutPaths returns a copy of a document, a comparison, or other values of this package, whose fields are all exported,
+// for others to read: of each absolute path of a file, in every text, it keeps the last element. So it contains no
+// directory or name of a user. Keys of maps, and values of cells, that would become equal get a number.
 func WithoutPaths[T any](v T) T {
 	p := pathRemover{keys: newShortNames(), inCells: newShortNames(), text: ShortenPaths}
 	return p.copy(reflect.ValueOf(v)).Interface().(T)

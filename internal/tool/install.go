@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"rpclab/internal/process"
 )
@@ -107,12 +108,10 @@ func InstallPackages(ctx context.Context, progress func(string), packages, servi
 // installation that has begun: without dpkg's end, packages would be half-installed, and apt-get would refuse others.
 func installPackages(ctx context.Context, policy string, progress func(string), packages, services []string) error {
 	env := []string{"DEBIAN_FRONTEND=noninteractive"}
-	if _, err := run(ctx, env, progress, "apt-get", "update", "-qq"); err != nil {
-		return err
-	}
+	_, stale := run(ctx, env, progress, "apt-get", "update", "-qq") // which may not be needed
 	install := append([]string{"apt-get", "install", "-y", "-qq", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=300"}, packages...)
 	if _, err := run(ctx, env, progress, append(slices.Clone(install), "--download-only")...); err != nil {
-		return err
+		return errors.Join(stale, err)
 	}
 	complete := context.WithoutCancel(ctx)
 	err := withoutServices(policy, func() error {
@@ -127,5 +126,8 @@ func installPackages(ctx context.Context, policy string, progress func(string), 
 			return err
 		}
 	}
-	return ctx.Err()
+	if ctx.Err() != nil {
+		return fmt.Errorf("%w, after %s had been installed", ctx.Err(), strings.Join(packages, ", "))
+	}
+	return nil
 }

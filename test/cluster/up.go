@@ -166,7 +166,8 @@ func clear(name, dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// with runs a command with a cluster, and stops the cluster afterwards.
+// with runs a command with a cluster, and stops the cluster afterwards if it started. The rest of one that did not start
+// stays with its logs until the next start.
 func with(ctx context.Context, name string, as shape, args []string) (err error) {
 	kubeconfig, started, err := up(ctx, name, as, bound)
 	if err != nil {

@@ -71,12 +71,12 @@ func follows(t *testing.T, wrong func(format string, args ...any)) {
 	}
 	for _, e := range events(d, "endpointslice", "scale 2") {
 		if e.Failed != 0 {
-			wrong("round %d: %d calls failed when backends drained", e.Round, e.Failed)
+			lost(t, d, wrong)("round %d: %d calls failed when backends drained", e.Round, e.Failed)
 		}
 	}
 	for _, e := range events(d, "endpointslice", "scale 10") {
 		if e.Failed != 0 {
-			wrong("round %d: %d calls failed on scale-up", e.Round, e.Failed)
+			lost(t, d, wrong)("round %d: %d calls failed on scale-up", e.Round, e.Failed)
 		}
 		if e.Took.FirstCall == nil {
 			wrong("round %d: no new backend answered", e.Round)

@@ -104,10 +104,10 @@ func rolledOut(t *testing.T, try int, wrong func(format string, args ...any)) {
 		if len(trial.Backends) != 6 {
 			wrong("%s: calls by backend are %v, want three backends and three replacements", a.Name, trial.Backends)
 		}
-		switch lost := a.Failed() + a.Dropped; a.Name {
+		switch n := a.Failed() + a.Dropped; a.Name {
 		case "endpointslice", "xds":
-			if lost > 0 {
-				wrong("%s lost %d calls (%v), want none", a.Name, lost, a.Errors)
+			if n > 0 {
+				lost(t, d, wrong)("%s lost %d calls (%v), want none", a.Name, n, a.Errors)
 			}
 			if fresh < a.Calls/3 {
 				wrong("%s: new backends answered %d of %d calls, want at least a third", a.Name, fresh, a.Calls)

@@ -215,8 +215,8 @@ func rollWithWatch(t *testing.T, wrong func(format string, args ...any)) {
 			continue
 		}
 		watches := a.Name != "headless"
-		if lost := a.Failed(); watches != (lost == 0) || a.Calls+a.Dropped != 2500 {
-			wrong("%s lost %d of %d calls (%v); want losses only without a watch", a.Name, lost, a.Calls, a.Errors)
+		if n := a.Failed(); watches != (n == 0) || a.Calls+a.Dropped != 2500 {
+			lost(t, d, wrong)("%s lost %d of %d calls (%v); want losses only without a watch", a.Name, n, a.Calls, a.Errors)
 		}
 		for id := range a.Trials[0].Backends {
 			if a.Trials[0].Backends[id] == 0 && watches {
@@ -226,7 +226,7 @@ func rollWithWatch(t *testing.T, wrong func(format string, args ...any)) {
 	}
 	for _, e := range d.Events {
 		if e.Failed > 0 && e.Errors["UNAVAILABLE"] != e.Failed {
-			wrong("%s: the codes of %d lost calls are %v, want UNAVAILABLE for all", e.Arm, e.Failed, e.Errors)
+			lost(t, d, wrong)("%s: the codes of %d lost calls are %v, want UNAVAILABLE for all", e.Arm, e.Failed, e.Errors)
 		}
 	}
 }

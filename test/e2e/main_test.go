@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -203,6 +204,16 @@ func arm(t *testing.T, d result.Document, name string) result.Arm {
 	}
 	t.Fatalf("the result has no arm %s", name)
 	return result.Arm{}
+}
+
+// lost returns what reports that calls were lost where none may be: wrong, if a process of the run stood still meanwhile,
+// else an error that no other try mends.
+func lost(t *testing.T, d result.Document, wrong func(format string, args ...any)) func(format string, args ...any) {
+	stoodStill := []result.MachineWarningKind{result.ProcessFrozen, result.ProcessStarved, result.RpclabStopped, result.ClockJumped}
+	if slices.ContainsFunc(d.MachineWarnings, func(w result.MachineWarning) bool { return slices.Contains(stoodStill, w.Kind) }) {
+		return wrong
+	}
+	return t.Errorf
 }
 
 // undisturbed repeats a measurement that a busy machine may have disturbed. It fails after three

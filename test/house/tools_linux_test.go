@@ -35,7 +35,7 @@ func TestAnInterruptedInstallationLetsServicesStart(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			install := exec.Command("sh", "../tools.sh", policy)
+			install := exec.Command("env", "--default-signal=INT", "sh", "../tools.sh", policy) // make may run in the background, where shells ignore it
 			install.Env = []string{"HOME=" + bin, "PATH=" + bin}
 			install.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 			if err := install.Start(); err != nil {

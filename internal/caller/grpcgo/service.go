@@ -25,6 +25,11 @@ const reflectionTimeout = 30 * time.Second
 
 // Describe asks the server that a target reaches for the files that define the method of a call.
 func Describe(ctx context.Context, spec service.Spec, target caller.Target) (source method.Source, err error) {
+	return describe(ctx, spec, target)
+}
+
+// describe is Describe with options of all its calls.
+func describe(ctx context.Context, spec service.Spec, target caller.Target, calls ...grpc.CallOption) (source method.Source, err error) {
 	ctx, cancel := context.WithTimeout(ctx, reflectionTimeout)
 	defer cancel()
 	md, err := spec.FirstMetadata()
@@ -35,7 +40,7 @@ func Describe(ctx context.Context, spec service.Spec, target caller.Target) (sou
 	if err != nil {
 		return nil, err
 	}
-	channel, err := grpc.NewClient(target.URI, options...)
+	channel, err := grpc.NewClient(target.URI, append(options, grpc.WithDefaultCallOptions(calls...))...)
 	if err != nil {
 		return nil, err
 	}
@@ -46,14 +51,15 @@ func Describe(ctx context.Context, spec service.Spec, target caller.Target) (sou
 	return source, nil
 }
 
-// OpenCall prepares the call of a service. It asks the server for the method if no file defines it.
+// OpenCall prepares the call of a service. It asks the server for the method if no file defines it. The backends are ready,
+// but what is between them and the caller may not be: kube-proxy opens the port of a Service a moment after that is made.
 func OpenCall(spec service.Spec, target caller.Target) (call *service.Call, err error) {
 	ctx := context.Background()
 	var source method.Source
 	if len(spec.Protos) > 0 {
 		source, err = method.FromDescriptors(spec.Protos)
 	} else {
-		source, err = Describe(ctx, spec, target)
+		source, err = describe(ctx, spec, target, grpc.WaitForReady(true))
 	}
 	if err != nil {
 		return nil, err

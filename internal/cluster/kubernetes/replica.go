@@ -128,7 +128,7 @@ func (r *replica) adopt(process *agent.Process) error {
 	defer r.mu.Unlock()
 	switch {
 	case r.process == nil:
-	case r.process.ID() == process.ID(): // only the connection was lost
+	case process.ID() != "" && r.process.ID() == process.ID(): // only the connection was lost
 		controller.Continue(r.controller)
 	default: // a new process counts from 0
 		r.counted, r.paused = false, false
