@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -9,20 +10,25 @@ import (
 func TestAChannelPerCallExceedsLimitsAndASharedChannelDoesNot(t *testing.T) {
 	t.Parallel()
 	quickly(t, "limits")
-	d, _ := quick(t, "limits")
-	for _, name := range []string{"new-channel", "shared-with-limits"} {
-		if a := arm(t, d, name); a.Calls == 0 || len(a.Errors) > 0 {
-			t.Errorf("%s: %d calls, errors %v (%v)", name, a.Calls, a.Errors, a.Samples)
+	// On a busy machine the client is slower, so that fewer channels are open at once, unless responses take longer.
+	undisturbed(t, func(try int, wrong func(format string, args ...any)) {
+		d, _ := quick(t, "limits")
+		if try > 1 {
+			d, _ = document(t, "limits", "--quick", "--set", fmt.Sprintf("workload.greet.delay=%ds", 4*try))
 		}
-	}
-	// How many calls fail depends on how many channels are open at once, and so on the speed of the client.
-	for name, reason := range map[string]string{"open-files": "too many open files", "ports": "cannot assign requested address"} {
-		a := arm(t, d, name)
-		if failed := a.Errors["UNAVAILABLE"]; failed == 0 || failed == a.Calls || !strings.Contains(a.Samples["UNAVAILABLE"], reason) {
-			t.Errorf("%s: %d of %d calls failed, %v; want some with UNAVAILABLE: %s", name, failed, a.Calls, a.Samples, reason)
+		for _, name := range []string{"new-channel", "shared-with-limits"} {
+			if a := arm(t, d, name); a.Calls == 0 || len(a.Errors) > 0 {
+				wrong("%s: %d calls, errors %v (%v)", name, a.Calls, a.Errors, a.Samples)
+			}
 		}
-	}
-	if why := why(arm(t, d, "memory")); !strings.Contains(why, "the caller died") || !strings.Contains(why, "memory") {
-		t.Errorf("memory: %s, want that the caller died for lack of memory", why)
-	}
+		for name, reason := range map[string]string{"open-files": "too many open files", "ports": "cannot assign requested address"} {
+			a := arm(t, d, name)
+			if failed := a.Errors["UNAVAILABLE"]; failed == 0 || failed == a.Calls || !strings.Contains(a.Samples["UNAVAILABLE"], reason) {
+				wrong("%s: %d of %d calls failed, %v; want some with UNAVAILABLE: %s", name, failed, a.Calls, a.Samples, reason)
+			}
+		}
+		if why := why(arm(t, d, "memory")); !strings.Contains(why, "the caller died") || !strings.Contains(why, "memory") {
+			wrong("memory: %s, want that the caller died for lack of memory", why)
+		}
+	})
 }

@@ -19,7 +19,7 @@ question: What does a slow backend cost, what one that fails, one whose health a
 services:
   shop:
     %s
-defaults: {service: shop, workload: {call: hello}, route: endpointslice, caller: {timeout: 40s}, load: {open: {rate: 100, duration: 55s}}}
+defaults: {service: shop, workload: {call: hello}, route: endpointslice, caller: {timeout: 40s}, load: {open: {rate: 100, duration: 62s}}}
 arms: {watching: {}}
 events:
   - {at: 2s, slow: {backends: 1, by: 400ms}}
@@ -28,9 +28,9 @@ events:
   - {at: 13s, recover: true}
   - {at: 14s, flap: {backends: 1, every: 10s}}
   - {at: 24s, recover: true}
-  - {at: 25s, pause: 1}
-  - {at: 43s, resume: true}
-  - {at: 50s, cut: {backends: 1}}
+  - {at: 32s, pause: 1} # when calls reach it again
+  - {at: 50s, resume: true}
+  - {at: 57s, cut: {backends: 1}}
 rounds: 1
 `, service)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -55,7 +55,7 @@ rounds: 1
 	if failed := a.Errors["RESOURCE_EXHAUSTED"]; failed == 0 || failed+closed != a.Failed() || failed > 160 || closed > a.Calls/100 { // of about 200 calls to that pod
 		t.Errorf("the errors are %v %v, want only RESOURCE_EXHAUSTED, of half of the calls to one pod", a.Errors, a.Samples)
 	}
-	if a.Service.P95 < 400 || a.Service.P50 > 300 { // about 300 of 4,900 calls were slowed down
+	if a.Service.P95 < 400 || a.Service.P50 > 300 { // about 300 of 5,600 calls were slowed down
 		t.Errorf("of the answered calls p50 is %v ms and p95 %v ms, want a p95 of at least 400", a.Service.P50, a.Service.P95)
 	}
 	if len(d.FaultProxies) != 1 || d.FaultProxies[0].Unknown != "" || d.FaultProxies[0].Calls == 0 || *d.FaultProxies[0].CPU <= 0 {
