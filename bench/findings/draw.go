@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -113,13 +114,21 @@ func (f finding) shortAnswer(d result.Document) (string, error) {
 	if f.Answer == "" {
 		return clause(report.Answer(d)), nil
 	}
-	ratio := func(arm string) (string, error) {
+	ratio := func(arm string) (string, error) { // or its range over the cells
+		var ratios []float64
 		for _, v := range d.Verdicts {
-			if v.A == arm && len(v.Cell) == 0 && len(d.Headline) > 0 && v.Metric == d.Headline[0] && v.Kind.AnswersQuestion() {
-				return fmt.Sprintf("%.3g", v.Ratio), nil
+			if v.A == arm && len(d.Headline) > 0 && v.Metric == d.Headline[0] && v.Kind.AnswersQuestion() {
+				ratios = append(ratios, v.Ratio)
 			}
 		}
-		return "", fmt.Errorf("the document has no verdict on %s", arm)
+		if len(ratios) == 0 {
+			return "", fmt.Errorf("the document has no verdict on %s", arm)
+		}
+		low, high := fmt.Sprintf("%.3g", slices.Min(ratios)), fmt.Sprintf("%.3g", slices.Max(ratios))
+		if low == high {
+			return low, nil
+		}
+		return low + "–" + high, nil
 	}
 	text, err := template.New("answer").Funcs(template.FuncMap{"ratio": ratio}).Parse(f.Answer)
 	if err != nil {

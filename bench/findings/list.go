@@ -25,8 +25,8 @@ type finding struct {
 	// Published says what the published number measured, and Changes what changes with languages and limits.
 	Published string `yaml:"published"`
 	Changes   string `yaml:"changes"`
-	// Answer is that of the README. {{ratio "ARM"}} is a ratio of the first headline metric. Empty: the first clause of the
-	// report's answer.
+	// Answer is that of the README. {{ratio "ARM"}} is a ratio of the first headline metric, or its range over the cells.
+	// Empty: the first clause of the report's answer.
 	Answer string `yaml:"answer"`
 	// Doubt are reasons not to believe the finding.
 	Doubt []string `yaml:"doubt"`
