@@ -3,6 +3,7 @@ package analysis
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"rpclab/internal/result"
@@ -22,6 +23,30 @@ func TestVerdictsOfArmsThatTakeTurnsAllowForNeighbours(t *testing.T) {
 	v := verdictOn(d, metrics[0], comparison{d.Arms[0], d.Arms[1], "baseline"}, d.Arms[2:], 1)
 	if v.Decision != "undecided" || v.Cause == nil || !v.Cause.Groups || v.Rounds != 12 || v.CI[0] > 1 {
 		t.Errorf("the verdict is %+v with the cause %+v, want it undecided because of its interval of 12 groups of cycles", v, v.Cause)
+	}
+}
+
+// The blocks are too short to have steal time of their own, but their rounds have it.
+func TestStealOfTheRoundsBarsAVerdictOnTheirBlocks(t *testing.T) {
+	for stolen, want := range map[float64]string{0.1: "worse", 0.3: "undecided"} {
+		d := result.Document{Baseline: "b"}
+		for name, latency := range map[string]float64{"a": 20, "b": 10} {
+			var trials []result.Trial
+			for round := range 4 {
+				x := inBlocks(t, round+1, 3*round+1, 300, latency, 1.01*latency, latency)
+				x.Machine = &result.Interference{Stolen: stolen}
+				for i := range x.Blocks {
+					x.Blocks[i].Machine = &result.Interference{Others: new(0.0)}
+				}
+				trials = append(trials, x)
+			}
+			d.Arms = append(d.Arms, result.Arm{Name: name, Trials: trials})
+		}
+		slices.SortFunc(d.Arms, func(a, b result.Arm) int { return strings.Compare(a.Name, b.Name) })
+		v := verdictOn(d, metrics[0], comparison{d.Arms[0], d.Arms[1], "baseline"}, nil, 1)
+		if v.Cycles == 0 || v.Decision != want || strings.Contains(v.Reason, "(steal)") != (want == "undecided") {
+			t.Errorf("with %g stolen the verdict on groups of %d cycles is %s, %q; want %s", stolen, v.Cycles, v.Decision, v.Reason, want)
+		}
 	}
 }
 

@@ -97,10 +97,21 @@ func blocksOf(arm result.Arm) map[int]result.Block {
 			return nil
 		}
 		for _, b := range t.Blocks {
-			all[b.Cycle] = b
+			all[b.Cycle] = withSteal(b, t)
 		}
 	}
 	return all
+}
+
+// withSteal returns a block with the steal time of its trial: a block is too short to have one of its own
+// ([measure.ProcessorTimes.StolenShare]).
+func withSteal(b result.Block, of result.Trial) result.Block {
+	if of.Machine != nil && b.Machine != nil {
+		machine := *b.Machine
+		machine.Stolen = max(machine.Stolen, of.Machine.Stolen)
+		b.Machine = &machine
+	}
+	return b
 }
 
 // cyclesOfGroup returns the smallest size of groups, at least so large, that all have enough calls for the metric,
