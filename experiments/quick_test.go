@@ -60,7 +60,7 @@ func TestTheListOfFindingsSaysThatQuickRunsInTurnsDoNotDecideP99(t *testing.T) {
 		if calls >= 1000*verdict.MinRounds {
 			continue
 		}
-		want := fmt.Sprintf("`%s`: Its %d,%03d calls an arm are too few to decide p99, which needs 4,000.", name, calls/1000, calls%1000)
+		want := fmt.Sprintf("`rpclab run %s --quick` decides p50. Its %d,%03d calls an arm are too few to decide p99, which needs 4,000.", name, calls/1000, calls%1000)
 		if !strings.Contains(page, want) {
 			t.Errorf("docs/findings/README.md lacks %q", want)
 		}

@@ -18,8 +18,11 @@ import (
 	"rpclab/internal/result"
 )
 
-// The lines around the table of the index.
-const begin, end = "<!-- written by go run ./bench/findings -->\n", "<!-- end -->"
+// The lines around the table of the index, and around its list of quick runs.
+const (
+	begin, end           = "<!-- written by go run ./bench/findings -->\n", "<!-- end -->"
+	beginQuick, endQuick = "<!-- quick runs, written by go run ./bench/findings -->\n", "<!-- end of quick runs -->"
+)
 
 // draw writes the pages of the chosen findings that have a document, and the tables that list all pages.
 func (s store) draw(all, chosen list) error {
@@ -58,13 +61,19 @@ func (s store) drawTables(all list) error {
 	return nil
 }
 
-// index replaces the table of an index by a row for each page, and a list of those that are missing.
-func (s store) index(text string, all list) (string, error) {
+// between replaces what is between two lines of a text.
+func between(text, begin, end, now string) (string, error) {
 	before, rest, found := strings.Cut(text, begin)
 	_, after, ends := strings.Cut(rest, end)
 	if !found || !ends {
 		return "", fmt.Errorf("no lines %q and %q", strings.TrimSpace(begin), end)
 	}
+	return before + begin + now + end + after, nil
+}
+
+// index replaces the table of an index by a row for each page, and a list of those that are missing. It replaces the
+// list of quick runs too.
+func (s store) index(text string, all list) (string, error) {
 	table, missing := "| question | page |\n|---|---|\n", []string{}
 	for _, f := range all {
 		if _, err := os.Stat(filepath.Join(s.dir, f.Name+".md")); errors.Is(err, fs.ErrNotExist) {
@@ -85,7 +94,17 @@ func (s store) index(text string, all list) (string, error) {
 		table += "\nNo page yet, because a quiet machine has not measured them: " + strings.Join(missing, ", ") +
 			".\n`go run ./bench/findings` measures what is missing, and `rpclab run NAME` one of them.\n"
 	}
-	return before + begin + table + end + after, nil
+	quick := ""
+	for _, f := range all {
+		if f.Quick != "" {
+			quick += "- " + f.Quick + "\n"
+		}
+	}
+	text, err := between(text, begin, end, table)
+	if err != nil {
+		return "", err
+	}
+	return between(text, beginQuick, endQuick, quick)
 }
 
 // answers replaces the answer in each row of the README that links to a generated page.

@@ -28,6 +28,8 @@ type finding struct {
 	// Answer is that of the README. {{ratio "ARM"}} is a ratio of the first headline metric, or its range over the cells.
 	// Empty: the first clause of the report's answer.
 	Answer string `yaml:"answer"`
+	// Quick says what a quick run does not decide, or which command does; empty: it decides what the experiment asks.
+	Quick string `yaml:"quick"`
 	// Doubt are reasons not to believe the finding.
 	Doubt []string `yaml:"doubt"`
 }

@@ -37,7 +37,7 @@ func newSite(t *testing.T, program, list string) site {
 	t.Helper()
 	s := site{t.TempDir(), program}
 	s.write(t, "list.yaml", list)
-	s.write(t, "pages/README.md", begin+end+"\n")
+	s.write(t, "pages/README.md", begin+end+"\n"+beginQuick+endQuick+"\n")
 	s.write(t, "README.md", "| question | answer |\n|---|---|\n| First? | [old](docs/findings/first.md). |\n")
 	return s
 }
