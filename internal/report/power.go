@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,6 +50,22 @@ func longer(p *page, d result.Document) {
 	for _, l := range d.Longer {
 		p.item(longerInWords(d, l))
 	}
+	if turnsWouldHelp(d) {
+		p.item(turnsInWords)
+	}
+}
+
+const turnsInWords = "--set design=interleaved detects smaller differences of latency in this time."
+
+// turnsWouldHelp reports whether isolated arms, whose loads could take turns, leave a latency undecided.
+func turnsWouldHelp(d result.Document) bool {
+	cannot := func(arm result.Arm) bool { return arm.Capacity != nil }
+	if d.Design != "isolated" || len(d.Events) > 0 || slices.ContainsFunc(d.Arms, cannot) {
+		return false
+	}
+	return slices.ContainsFunc(d.Verdicts, func(v result.Verdict) bool {
+		return strings.HasPrefix(v.Metric, "latency_") && v.Power != nil && v.Kind.AnswersQuestion() && v.Cause != nil && v.Cause.Kind == result.CauseInterval
+	})
 }
 
 // maxDetectable is the largest ratio that is printed as a difference. The noise of a few rounds says no more about larger ones.

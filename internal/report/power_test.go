@@ -65,3 +65,26 @@ func TestTimesAreSaidInTwoDigits(t *testing.T) {
 		}
 	}
 }
+
+// Isolated arms without events could take turns, which shows smaller differences of latency.
+func TestAnUndecidedLatencyOfIsolatedArmsNamesTheOtherDesign(t *testing.T) {
+	undecided := result.Verdict{Metric: "latency_p50", A: "a", B: "b", Kind: result.OfBaseline, Decision: "undecided",
+		Power: &result.Power{}, Cause: &result.Cause{Kind: result.CauseInterval}}
+	for name, c := range map[string]struct {
+		change func(*result.Document)
+		want   bool
+	}{
+		"isolated":    {func(d *result.Document) {}, true},
+		"in turns":    {func(d *result.Document) { d.Design = "interleaved" }, false},
+		"with events": {func(d *result.Document) { d.Events = []result.Event{{What: "kill 1"}} }, false},
+		"a search":    {func(d *result.Document) { d.Arms = []result.Arm{{Capacity: &result.Capacities{}}} }, false},
+		"decided":     {func(d *result.Document) { d.Verdicts[0].Cause = nil }, false},
+		"failed":      {func(d *result.Document) { d.Verdicts[0].Metric = "failed" }, false},
+	} {
+		d := result.Document{Design: "isolated", Verdicts: []result.Verdict{undecided}}
+		c.change(&d)
+		if got := turnsWouldHelp(d); got != c.want {
+			t.Errorf("%s: %t, want %t", name, got, c.want)
+		}
+	}
+}

@@ -236,6 +236,9 @@ func reservations(p *page, d result.Document) {
 	if len(d.Longer) > 0 && !d.Partial && room(*p) {
 		p.item(longerInWords(d, d.Longer[0]))
 	}
+	if turnsWouldHelp(d) && !d.Partial && room(*p) {
+		p.item(turnsInWords)
+	}
 	for _, cost := range d.FaultProxies {
 		p.item(faultProxyInWords(cost))
 	}
