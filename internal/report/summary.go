@@ -233,11 +233,11 @@ func reservations(p *page, d result.Document) {
 		}
 		p.alarm(shortened(text, 76))
 	}
-	if len(d.Longer) > 0 && !d.Partial && room(*p) {
-		p.item(longerInWords(d, d.Longer[0]))
-	}
 	if turnsWouldHelp(d) && !d.Partial && room(*p) {
 		p.item(turnsInWords)
+	}
+	if len(d.Longer) > 0 && !d.Partial && room(*p) {
+		p.item(longerInWords(d, d.Longer[0]))
 	}
 	for _, cost := range d.FaultProxies {
 		p.item(faultProxyInWords(cost))
