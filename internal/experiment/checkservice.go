@@ -74,7 +74,7 @@ func checkService(s Service, n *node, wrong *problems) {
 var serverFields = map[string][]string{
 	"command":    {"dir", "env", "replicas", "ready", "timeout", "stop"},
 	"image":      {"args", "env", "files", "port", "resources", "replicas", "ready", "timeout", "stop"},
-	"deployment": {"files", "port", "resources", "replicas", "ready", "timeout"},
+	"deployment": {"env", "files", "port", "resources", "replicas", "ready", "timeout"},
 	"service":    {"port"},
 	"addresses":  {"ready", "timeout"},
 }

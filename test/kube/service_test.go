@@ -279,7 +279,9 @@ func TestADeploymentIsCopiedMeasuredAndRemoved(t *testing.T) {
 	shop(t, namespace)
 	kubectl(t, "create", "secret", "docker-registry", "registry", "-n", namespace, "--docker-server=registry.invalid", "--docker-username=a", "--docker-password=b")
 	kubectl(t, "create", "secret", "generic", "db", "-n", namespace, "--from-literal=url=x")
-	kubectl(t, "patch", "deployment", "orders", "-n", namespace, "-p", `{"spec":{"template":{"spec":{"imagePullSecrets":[{"name":"registry"}]}}}}`)
+	kubectl(t, "create", "configmap", "settings", "-n", namespace, "--from-literal=MODE=fast")
+	kubectl(t, "patch", "deployment", "orders", "-n", namespace, "-p", `{"spec":{"template":{"spec":{"imagePullSecrets":[{"name":"registry"}],`+
+		`"containers":[{"name":"server","envFrom":[{"configMapRef":{"name":"settings"}}]}]}}}}`)
 	kubectl(t, "rollout", "status", "deployment/orders", "-n", namespace, "--timeout=60s")
 	state := func() string {
 		return kubectl(t, "get", "deployments,pods,services", "-n", namespace, "-o", `jsonpath={range .items[*]}{.kind}/{.metadata.name}/{.metadata.generation} {end}`)
@@ -298,6 +300,9 @@ func TestADeploymentIsCopiedMeasuredAndRemoved(t *testing.T) {
 	})
 	if want := "agents pull-registry"; secrets != want {
 		t.Errorf("the namespace of the run has the secrets %q, want %q", secrets, want)
+	}
+	if mode := kubectl(t, "get", "configmap", "copy-settings", "-n", g.namespace(t), "-o", "jsonpath={.data.MODE}"); mode != "fast" {
+		t.Errorf("the copy of the ConfigMap has the mode %q, want fast", mode)
 	}
 	s := g.end(t)
 	g.leavesNothing(t)

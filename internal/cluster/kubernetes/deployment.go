@@ -117,7 +117,7 @@ func (d *deployment) template(ctx context.Context) (corev1.PodTemplateSpec, erro
 	maps.Copy(c.template.Labels, d.run.meta("", map[string]string{labelService: d.name, labelRole: roleProgram}).Labels)
 	addFaultProxy(&c.template.Spec, d.run.image, d.spec)
 	inject(d.spec.Mesh, &c.template)
-	return c.template, d.run.api.apply(ctx, c.pulls...)
+	return c.template, d.run.api.apply(ctx, c.objects...)
 }
 
 // follow updates replicas and endpoints from the cluster until the deployment is removed.

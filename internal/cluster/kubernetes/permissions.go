@@ -36,7 +36,7 @@ func Permissions() map[string][]rbacv1.PolicyRule {
 		// server.service of a service file.
 		"service": {allow("", "services", "get"), allow("discovery.k8s.io", "endpointslices", "create", "patch", "delete")},
 		// server.deployment of a service file.
-		"deployment": {allow("apps", "deployments", "get"), allow("", "serviceaccounts", "get"), allow("", "secrets", "get")},
+		"deployment": {allow("apps", "deployments", "get"), allow("", "serviceaccounts", "get"), allow("", "secrets", "get"), allow("", "configmaps", "get", "create", "patch")},
 		// run --allow-disruption.
 		"disruption": {
 			allow("apps", "deployments", "get", "list", "patch"), allow("apps", "deployments/scale", "patch"),

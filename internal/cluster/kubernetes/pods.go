@@ -46,15 +46,10 @@ func podAddress(port int) string { return fmt.Sprintf("[$(POD_IP)]:%d", port) }
 
 // container runs rpclab by the restricted Pod Security Standard.
 func container(name, image string, args []string) corev1.Container {
-	no, yes, fromField := false, true, func(path string) *corev1.EnvVarSource {
-		return &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}
-	}
+	no, yes := false, true
 	return corev1.Container{
 		Name: name, Image: image, ImagePullPolicy: corev1.PullIfNotPresent, Args: args,
-		Env: []corev1.EnvVar{
-			{Name: "POD_NAME", ValueFrom: fromField("metadata.name")},
-			{Name: "POD_IP", ValueFrom: fromField("status.podIP")},
-		},
+		Env:       podFields(),
 		Resources: resources(0, 0),
 		SecurityContext: &corev1.SecurityContext{
 			AllowPrivilegeEscalation: &no, ReadOnlyRootFilesystem: &yes,
@@ -65,6 +60,19 @@ func container(name, image string, args []string) corev1.Container {
 			{Name: "tmp", MountPath: "/tmp"},
 		},
 	}
+}
+
+// podFields are the variables with the name and the address of a pod.
+func podFields() []corev1.EnvVar {
+	from := func(path string) *corev1.EnvVarSource {
+		return &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}
+	}
+	return []corev1.EnvVar{{Name: "POD_NAME", ValueFrom: from("metadata.name")}, {Name: "POD_IP", ValueFrom: from("status.podIP")}}
+}
+
+// inPod is the replica in a pod, by the variables of [podFields], which the kubelet inserts.
+func inPod(port int) cluster.Replica {
+	return cluster.Replica{Address: fmt.Sprint("$(POD_IP):", port), Host: "$(POD_IP)", Port: port, ID: "$(POD_NAME)"}
 }
 
 // resources are the requests and limits of a container. Without limits the requests are

@@ -17,7 +17,7 @@ import (
 // program. Its root file system is writable, because servers write where they want.
 func programPod(image string, spec cluster.Spec) (corev1.PodSpec, error) {
 	program := *spec.Program
-	args, env, err := program.For(cluster.Replica{Address: fmt.Sprint("$(POD_IP):", portOf(spec)), Host: "$(POD_IP)", Port: portOf(spec), ID: "$(POD_NAME)"})
+	args, env, err := program.For(inPod(portOf(spec)))
 	if err != nil {
 		return corev1.PodSpec{}, err
 	}

@@ -17,13 +17,13 @@ import (
 // copied is a pod template of another namespace, changed to run in the namespace of a run.
 type copied struct {
 	template corev1.PodTemplateSpec
-	port     int // at which its main container accepts calls
-	pulls    []object
+	port     int      // at which its main container accepts calls
+	objects  []object // to which the template refers
 	changes  []string // what differs from the original
 }
 
-// copyTemplate copies the pod template of a Deployment (NAMESPACE/NAME) with its image pull secrets. It fails if
-// the pods need anything else of their namespace.
+// copyTemplate copies the pod template of a Deployment (NAMESPACE/NAME) with its image pull secrets and ConfigMaps. It
+// fails if the pods need anything else of their namespace.
 func (a *API) copyTemplate(ctx context.Context, scope objectScope, spec cluster.Spec) (c copied, err error) {
 	namespace, name, _ := strings.Cut(spec.Program.Template, "/")
 	found, err := a.client.AppsV1().Deployments(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -46,6 +46,9 @@ func (a *API) copyTemplate(ctx context.Context, scope objectScope, spec cluster.
 	if from, err := a.client.CoreV1().ServiceAccounts(namespace).Get(ctx, account, metav1.GetOptions{}); err == nil && len(pulls) == 0 {
 		pulls = from.ImagePullSecrets
 	}
+	if c.objects, err = a.copyConfigMaps(ctx, namespace, scope, pod); err != nil {
+		return c, err
+	}
 	pod.ImagePullSecrets = nil
 	for _, pull := range pulls {
 		secret, err := a.client.CoreV1().Secrets(namespace).Get(ctx, pull.Name, metav1.GetOptions{})
@@ -58,30 +61,37 @@ func (a *API) copyTemplate(ctx context.Context, scope objectScope, spec cluster.
 			return c, fmt.Errorf("server.deployment: the Secret %s of type %s is no image pull secret, and rpclab copies no other", pull.Name, secret.Type)
 		}
 		renamed := "pull-" + pull.Name
-		c.pulls = append(c.pulls, &corev1.Secret{ObjectMeta: scope.meta(renamed, nil), Type: secret.Type, Data: secret.Data})
+		c.objects = append(c.objects, &corev1.Secret{ObjectMeta: scope.meta(renamed, nil), Type: secret.Type, Data: secret.Data})
 		pod.ImagePullSecrets = append(pod.ImagePullSecrets, corev1.LocalObjectReference{Name: renamed})
 	}
 	return c, nil
 }
 
-// adapt changes a copy of a Deployment's template so that it needs nothing of its namespace, has no permissions
-// and obeys the restricted Pod Security Standard. It fails if that is not possible.
+// adapt changes a copy of a Deployment's template so that it needs nothing but ConfigMaps of its namespace, has no
+// permissions and obeys the restricted Pod Security Standard. It fails if that is not possible.
 func adapt(original *appsv1.Deployment, spec cluster.Spec) (c copied, err error) {
 	template := original.Spec.Template.DeepCopy()
 	pod := &template.Spec
+	main := mainOf(pod, template.Annotations[noteContainer])
+	if c.port, err = containerPort(*main, spec); err != nil {
+		return c, err
+	}
+	set, err := setEnv(main, spec.Program, c.port)
+	if err != nil {
+		return c, err
+	}
 	files, replaced := replaceVolumes(pod, spec.Program.Files)
 	if reasons := needs(*pod, replaced); len(reasons) > 0 {
 		return c, fmt.Errorf("server.deployment: %s cannot run in the namespace of the run, because its pods need\n  %s\n"+
-			"Set server.files to files of this machine for the paths of a Secret or ConfigMap, measure it where it runs with server.service, or run its image with server.image", spec.Program.Template, strings.Join(reasons, "\n  "))
+			"Set server.files to files of this machine for the paths of a Secret, and server.env to values for its variables; or measure it where it runs with server.service, or run its image with server.image", spec.Program.Template, strings.Join(reasons, "\n  "))
 	}
 	if pod.ServiceAccountName != "" && pod.ServiceAccountName != "default" {
 		c.changes = append(c.changes, "has no permissions (service account "+pod.ServiceAccountName+")")
 	}
 	no := false
 	pod.ServiceAccountName, pod.DeprecatedServiceAccount, pod.AutomountServiceAccountToken = noPermissions, "", &no
-	main := mainOf(pod, template.Annotations[noteContainer])
-	if c.port, err = containerPort(*main, spec); err != nil {
-		return c, err
+	if len(set) > 0 {
+		c.changes = append(c.changes, "has values of server.env for "+strings.Join(set, ", "))
 	}
 	for _, volume := range replaced {
 		c.changes = append(c.changes, "has files of this machine in place of the volume "+volume)
@@ -103,6 +113,27 @@ func adapt(original *appsv1.Deployment, spec cluster.Spec) (c copied, err error)
 	c.changes = append(c.changes, restrict(pod)...)
 	c.template = corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: template.Labels, Annotations: map[string]string{noteContainer: main.Name}}, Spec: *pod}
 	return c, nil
+}
+
+// setEnv gives the container with the server the variables of server.env, in place of those with the same name, and
+// returns the names of these.
+func setEnv(main *corev1.Container, program *cluster.Program, port int) (replaced []string, err error) {
+	_, env, err := program.For(inPod(port))
+	if err != nil || len(env) == 0 {
+		return nil, err
+	}
+	all := append(podFields(), main.Env...)
+	for _, text := range env {
+		name, value, _ := strings.Cut(text, "=")
+		now := corev1.EnvVar{Name: name, Value: value}
+		if i := slices.IndexFunc(all, func(v corev1.EnvVar) bool { return v.Name == name }); i >= 0 {
+			all[i], replaced = now, append(replaced, name)
+		} else {
+			all = append(all, now)
+		}
+	}
+	main.Env = all
+	return replaced, nil
 }
 
 // mainOf is the container with the server: the named one, else the first.
@@ -140,12 +171,10 @@ func needs(pod corev1.PodSpec, replaced []string) (all []string) {
 	}
 	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
 		for _, from := range c.EnvFrom {
-			add(from.ConfigMapRef != nil, "the environment of container %s from a ConfigMap", c.Name)
 			add(from.SecretRef != nil, "the environment of container %s from a Secret", c.Name)
 		}
 		for _, env := range c.Env {
 			if from := env.ValueFrom; from != nil {
-				add(from.ConfigMapKeyRef != nil, "the variable %s of container %s from a ConfigMap", env.Name, c.Name)
 				add(from.SecretKeyRef != nil, "the variable %s of container %s from a Secret", env.Name, c.Name)
 			}
 		}
@@ -167,12 +196,20 @@ func needs(pod corev1.PodSpec, replaced []string) (all []string) {
 		if mounts := mountsOf(&pod, v.Name); len(mounts) > 0 {
 			at = " at " + mounts[0].MountPath
 		}
-		add(v.EmptyDir == nil && v.DownwardAPI == nil && !slices.Contains(replaced, v.Name), "the volume %s%s: only emptyDir and downwardAPI are copied, no ConfigMap, Secret or storage", v.Name, at)
+		add(!copies(v) && !slices.Contains(replaced, v.Name), "the volume %s%s: only emptyDir, configMap and downwardAPI are copied, no Secret and no storage", v.Name, at)
 	}
 	add(pod.HostNetwork || pod.HostPID || pod.HostIPC, "the network or the processes of their node")
 	add(len(pod.ResourceClaims) > 0, "resource claims")
 	add(pod.SecurityContext != nil && pod.SecurityContext.RunAsUser != nil && *pod.SecurityContext.RunAsUser == 0, "the user root")
 	return all
+}
+
+// copies says whether a volume of a copied template has what it has in the original.
+func copies(v corev1.Volume) bool {
+	if v.Projected != nil {
+		return !slices.ContainsFunc(v.Projected.Sources, func(s corev1.VolumeProjection) bool { return s.ConfigMap == nil && s.DownwardAPI == nil })
+	}
+	return v.EmptyDir != nil || v.ConfigMap != nil || v.DownwardAPI != nil
 }
 
 // restrict fills in what the restricted Pod Security Standard requires and a pod leaves open, and returns what that

@@ -1,11 +1,14 @@
 package kubernetes
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"rpclab/internal/cluster"
@@ -61,14 +64,14 @@ func TestACopiedTemplateNeedsNothingOfItsNamespace(t *testing.T) {
 // mounted beside them.
 func TestFilesReplaceTheSecretsOfACopiedTemplate(t *testing.T) {
 	text := strings.NewReplacer(
-		"emptyDir: {}}", "emptyDir: {}}, {name: keys, secret: {secretName: shop}}, {name: more, configMap: {name: shop}}",
+		"emptyDir: {}}", "emptyDir: {}}, {name: keys, secret: {secretName: shop}}, {name: more, secret: {secretName: shop}}",
 		"{runAsUser: 1000}", "{runAsUser: 1000}, volumeMounts: [{name: keys, mountPath: /log/key, subPath: tls.key}]",
 		"args: [serve]", "args: [serve]\n        volumeMounts: [{name: keys, mountPath: /etc/tls/, readOnly: true}, {name: more, mountPath: /etc/more}]",
 	).Replace(ordersTemplate)
 	spec := copySpec()
 	spec.Program.Files = map[string][]byte{"/etc/tls/tls.crt": {1}, "/etc/tls/ca/ca.crt": {2}, "/log/key": {3}, "/etc/other.txt": {4}}
 	if _, err := adapt(readDeployment(t, text), spec); err == nil || !strings.Contains(err.Error(), "the volume more at /etc/more: only") || strings.Contains(err.Error(), "volume keys") {
-		t.Errorf("%v, want the refusal of the ConfigMap only", err)
+		t.Errorf("%v, want the refusal of the other Secret only", err)
 	}
 	spec.Program.Files["/etc/more/a.yaml"] = []byte{5}
 	c, err := adapt(readDeployment(t, text), spec)
@@ -81,12 +84,73 @@ func TestFilesReplaceTheSecretsOfACopiedTemplate(t *testing.T) {
 	testkit.Golden(t, "copied-files.yaml", document(t, append(filesOf(testScope, spec.Program), &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Template: c.template}})...))
 }
 
+// server.env has a value in place of one from a Secret, and one more with the address of the pod.
+func TestVariablesReplaceThoseOfACopiedTemplate(t *testing.T) {
+	text := strings.Replace(ordersTemplate, "value: hello", "valueFrom: {secretKeyRef: {name: db, key: url}}", 1)
+	spec := copySpec()
+	spec.Program.Env = []string{"GREETING=hi", "SELF={{.Address}}"}
+	c, err := adapt(readDeployment(t, text), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, v := range c.template.Spec.Containers[1].Env {
+		got[v.Name] = v.Value
+	}
+	want := map[string]string{"POD_NAME": "", "POD_IP": "", "GREETING": "hi", "SELF": "$(POD_IP):9000"}
+	if !maps.Equal(got, want) || c.changes[0] != "has no permissions (service account orders)" || c.changes[1] != "has values of server.env for GREETING" {
+		t.Errorf("variables %v, changes %q; want %v", got, c.changes, want)
+	}
+}
+
+// Each reference to a ConfigMap of the namespace refers to its copy.
+func TestConfigMapsOfATemplateAreCopied(t *testing.T) {
+	text := strings.NewReplacer(
+		"emptyDir: {}}", "emptyDir: {}}, {name: more, configMap: {name: shop}}, {name: both, projected: {sources: [{configMap: {name: shop}}, {downwardAPI: {}}]}}",
+		"value: hello", "valueFrom: {configMapKeyRef: {name: db, key: url}}",
+		"args: [serve]", "envFrom: [{configMapRef: {name: all}}, {configMapRef: {name: none, optional: true}}]",
+	).Replace(ordersTemplate)
+	data := func(name string) *corev1.ConfigMap {
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "shop"}, Data: map[string]string{"url": "of " + name}, BinaryData: map[string][]byte{"b": {1}}}
+	}
+	original := readDeployment(t, text)
+	api := fakeObjects(t, nil, original, data("shop"), data("db"), data("all"))
+	c, err := api.copyTemplate(t.Context(), testScope, copySpec())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var copied []string
+	for _, o := range c.objects {
+		m := o.(*corev1.ConfigMap)
+		copied = append(copied, m.Namespace+"/"+m.Name+": "+m.Data["url"])
+		if len(m.BinaryData) != 1 {
+			t.Errorf("%s has no binary data", m.Name)
+		}
+	}
+	want := []string{"rpclab-r1/copy-all: of all", "rpclab-r1/copy-db: of db", "rpclab-r1/copy-shop: of shop"}
+	if slices.Sort(copied); !slices.Equal(copied, want) {
+		t.Errorf("copied %q, want %q", copied, want)
+	}
+	for _, of := range configMapsOf(&c.template.Spec) {
+		if !strings.HasPrefix(*of.name, "copy-") {
+			t.Errorf("the copy refers to %s", *of.name)
+		}
+	}
+	if n := len(configMapsOf(&c.template.Spec)); n != 5 {
+		t.Errorf("%d references, want 5", n)
+	}
+	api = fakeObjects(t, nil, original, data("shop"), data("all"))
+	if _, err := api.copyTemplate(t.Context(), testScope, copySpec()); err == nil || !strings.Contains(err.Error(), "its pods need the ConfigMap db, which the namespace shop does not have") {
+		t.Errorf("%v, want the ConfigMap that is missing", err)
+	}
+}
+
 func TestATemplateThatNeedsMoreIsRefused(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"value: hello", "valueFrom: {secretKeyRef: {name: db, key: url}}", "the variable GREETING of container server from a Secret"},
-		{"value: hello", "valueFrom: {configMapKeyRef: {name: db, key: url}}", "the variable GREETING of container server from a ConfigMap"},
-		{"args: [serve]", "envFrom: [{configMapRef: {name: all}}]", "the environment of container server from a ConfigMap"},
-		{"emptyDir: {}", "secret: {secretName: db}", "the volume cache: only emptyDir and downwardAPI are copied"},
+		{"args: [serve]", "envFrom: [{secretRef: {name: all}}]", "the environment of container server from a Secret"},
+		{"emptyDir: {}", "secret: {secretName: db}", "the volume cache: only emptyDir, configMap and downwardAPI are copied"},
+		{"emptyDir: {}", "projected: {sources: [{configMap: {name: a}}, {secret: {name: db}}]}", "the volume cache: only emptyDir, configMap and downwardAPI are copied"},
 		{"runAsUser: 1000", "privileged: true", "a privileged container, log"},
 		{"runAsUser: 1000", "capabilities: {add: [NET_ADMIN]}", "the capability NET_ADMIN for container log"},
 		{"terminationGracePeriodSeconds: 5", "hostNetwork: true", "the network or the processes of their node"},

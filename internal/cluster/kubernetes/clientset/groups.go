@@ -25,6 +25,7 @@ type (
 	Nodes                    = Objects[*corev1.Node, *corev1.NodeList]
 	Services                 = Objects[*corev1.Service, *corev1.ServiceList]
 	Secrets                  = Objects[*corev1.Secret, *corev1.SecretList]
+	ConfigMaps               = Objects[*corev1.ConfigMap, *corev1.ConfigMapList]
 	ServiceAccounts          = Objects[*corev1.ServiceAccount, *corev1.ServiceAccountList]
 	Events                   = Objects[*corev1.Event, *corev1.EventList]
 	SelfSubjectAccessReviews = Objects[*authorizationv1.SelfSubjectAccessReview, *authorizationv1.SelfSubjectAccessReview]
@@ -147,6 +148,11 @@ func (g Core) Services(namespace string) Services {
 // Secrets of a namespace.
 func (g Core) Secrets(namespace string) Secrets {
 	return objects[corev1.Secret, corev1.SecretList](g.client, "secrets", namespace)
+}
+
+// ConfigMaps of a namespace.
+func (g Core) ConfigMaps(namespace string) ConfigMaps {
+	return objects[corev1.ConfigMap, corev1.ConfigMapList](g.client, "configmaps", namespace)
 }
 
 // ServiceAccounts of a namespace.
