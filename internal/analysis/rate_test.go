@@ -8,19 +8,43 @@ import (
 	"rpclab/internal/result"
 )
 
-func TestAWindowAsShortAsACallHasNoRate(t *testing.T) {
-	recorder := measure.NewRecorder(0)
-	recorder.CountWindow(20 * time.Millisecond)
-	for i := range 20 {
-		due := time.Duration(i) * time.Millisecond
-		recorder.Record(measure.Call{Due: due, Sent: due, Done: due + 100*time.Millisecond, Code: measure.OK, Backend: "a"})
-	}
-	seen, err := recorder.Measurement()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if rate, window := Rate(seen); window != nil || rate < 165 || rate > 170 {
-		t.Errorf("%g calls/s in %+v, want 168: 20 calls in 119 ms", rate, window)
+// Only a load whose calls take long for its window has a rate until the last answer. A stall that ends just behind the
+// window is drain, also if it lasts for most of the window.
+func TestASlowLoadHasNoWindowAndAStallHas(t *testing.T) {
+	const window = 4 * time.Second // 200 calls/s
+	for name, c := range map[string]struct {
+		took        time.Duration // of a call
+		stall, ends time.Duration // calls that are due in between end at the end of it
+		rate        float64
+		hasWindow   bool
+	}{
+		"quick calls":                     {20 * time.Millisecond, 0, 0, 199.25, true},
+		"calls of a fifth of the window":  {800 * time.Millisecond, 0, 0, 160.25, true},
+		"calls of half the window":        {2 * time.Second, 0, 0, 133.56, false},
+		"calls of five windows":           {20 * time.Second, 0, 0, 33.34, false},
+		"a stall just behind the window":  {20 * time.Millisecond, 1500 * time.Millisecond, 4300 * time.Millisecond, 74.25, true},
+		"a stall long behind the window":  {20 * time.Millisecond, 1500 * time.Millisecond, 12 * time.Second, 74.25, true},
+		"a stall from the start":          {20 * time.Millisecond, time.Nanosecond, 4300 * time.Millisecond, 0.25, true},
+		"a stall that ends in the window": {20 * time.Millisecond, time.Second, 3 * time.Second, 199.25, true},
+		"a stall near the end of slow":    {2 * time.Second, 3 * time.Second, 6300 * time.Millisecond, 126.98, false},
+	} {
+		recorder := measure.NewRecorder(0)
+		recorder.CountWindow(window)
+		for i := range 800 {
+			due := time.Duration(i) * 5 * time.Millisecond
+			done := due + c.took
+			if due >= c.stall-c.took && due < c.ends {
+				done = max(done, c.ends)
+			}
+			recorder.Record(measure.Call{Due: due, Sent: due, Done: done, Code: measure.OK, Backend: "a"})
+		}
+		seen, err := recorder.Measurement()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rate, window := Rate(seen); (window != nil) != c.hasWindow || rate < c.rate-0.5 || rate > c.rate+0.5 {
+			t.Errorf("%s: %g calls/s in %+v, want %g; has a window: %v", name, rate, window, c.rate, c.hasWindow)
+		}
 	}
 }
 

@@ -153,24 +153,27 @@ func (r Record) callsPerBackend() map[string]uint64 {
 	return calls
 }
 
-// shortWindow is the largest ratio of the rate until the last answer to the rate in the window. If a call takes
-// about as long as the window, few calls end in the window, and the ratio is larger.
-const shortWindow = 1.1
-
-// Rate returns the calls per second: in the window, if the load has one that is not too short, else until the
-// last answer. Without the window, a stall near its end would count as time in which calls were due.
+// Rate returns the calls per second: in the window, if the load has one that is long enough for its calls, else until
+// the last answer. Without the window, a stall near its end would count as time in which calls were due.
 func Rate(m measure.Measurement) (perSecond float64, window *result.Window) {
-	whole := float64(m.Calls) / max(m.Elapsed, 1).Seconds()
-	switch inWindow := float64(m.InWindow) / max(m.Window, 1).Seconds(); {
-	case m.Window > 0 && (m.Elapsed <= m.Window || whole <= shortWindow*inWindow):
-		return inWindow, &result.Window{
+	switch {
+	case m.Window > 0 && (m.Elapsed <= m.Window || !tooShort(m.Window, m.Latency)):
+		return float64(m.InWindow) / m.Window.Seconds(), &result.Window{
 			LengthMS: result.Milliseconds(m.Window), DrainMS: result.Milliseconds(max(0, m.Elapsed-m.Window)),
 			AnsweredRate: float64(m.AnsweredInWindow) / m.Window.Seconds(),
 		}
 	case m.Elapsed > 0:
-		return whole, nil
+		return float64(m.Calls) / m.Elapsed.Seconds(), nil
 	}
 	return 0, nil
+}
+
+// tooShort reports whether even the fastest tenth of the answered calls took over a third of the window. Few calls of a
+// steady load end in such a window. The median would not do: a stall from the start to the end of the window delays it
+// by half the window, and the fastest tenth by a tenth.
+func tooShort(window time.Duration, latency string) bool {
+	h, err := result.Histogram{HDR: latency}.Decode()
+	return err == nil && h != nil && h.TotalCount() > 0 && time.Duration(h.ValueAtPercentile(10)) > window/3
 }
 
 // timeline returns the callers' counts, and the number of ready backends in each interval.
