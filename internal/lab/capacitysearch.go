@@ -84,6 +84,7 @@ func probeLoad(wanted experiment.Search, p search.Probe, seed uint64) loadReques
 // objective returns the measures to check the SLO on: a dropped call counts as failed.
 func objective(m result.Measures) result.Measures {
 	if m.Dropped > 0 {
+		m.Window = &result.Window{AnsweredRate: m.Answered()} // dropped calls are not in the rate, so they take nothing from it
 		m.Errors = maps.Clone(m.Errors)
 		m.Errors["DROPPED"] += m.Dropped
 	}

@@ -25,13 +25,42 @@ func searchOf(t *testing.T, slo string, measures func(rate float64) result.Trial
 			t.Errorf("the load is %+v, with the limit %v", *o.Pace.Rate, o.Limit)
 		}
 		trial := measures(o.Pace.Rate.PerSecond)
-		trial.Errors = map[string]uint64{}
+		if trial.Errors == nil {
+			trial.Errors = map[string]uint64{}
+		}
 		return trial, nil
 	}, func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return found
+}
+
+// Calls over 50/s are dropped, or fail. Dropped calls do not slow the answered ones.
+func TestASearchForARateCountsSuccessfulCalls(t *testing.T) {
+	for name, c := range map[string]struct {
+		lost func(trial *result.Trial, calls uint64)
+		end  search.End
+	}{
+		"dropped": {func(trial *result.Trial, calls uint64) { trial.Dropped = calls }, search.HighestHolds},
+		"failed": {func(trial *result.Trial, calls uint64) {
+			trial.Calls += calls
+			trial.Rate = float64(trial.Calls) / 100
+			trial.Errors = map[string]uint64{"UNAVAILABLE": trial.Calls}
+		}, search.Found},
+	} {
+		trial := searchOf(t, "rate >= 20/s", func(rate float64) (trial result.Trial) {
+			answered := min(rate, 50)
+			trial.Calls, trial.Rate = uint64(100*answered), answered
+			if rate > 50 {
+				c.lost(&trial, uint64(100*(rate-answered)))
+			}
+			return trial
+		})
+		if found := trial.Capacity; found.End != string(c.end) || c.end == search.Found && found.Holds > 50 {
+			t.Errorf("%s: holds %g/s, ended with %q, want %q", name, found.Holds, found.End, c.end)
+		}
+	}
 }
 
 func TestASearchCountsDroppedCallsAsErrors(t *testing.T) {

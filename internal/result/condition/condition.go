@@ -10,6 +10,9 @@
 //	value      = number unit: a duration for latencies (ns, us, ms, s, m), none or "/s" for
 //	             the rate, none or "%" (of all calls) for counts
 //
+// The rate is that of the successful calls. A latency, service or message time has no upper limit where it would be
+// that of a call that was lost.
+//
 // A condition with "ratio" compares two runs. It has a metric that runs are compared on, a value
 // without a unit, and no "==" or "!=", which no confidence interval meets.
 package condition
@@ -93,6 +96,9 @@ func (c comparison) shown(got float64, m result.Measures) string {
 	text := c.metric.unit.show(got)
 	if all := due(m); c.value.percent && all > 0 {
 		text += fmt.Sprintf(" of %d, %.3g %%", all, 100*got/float64(all))
+	}
+	if c.name == "rate" && m.Failed() > 0 {
+		text += " of successful calls" // the report shows a higher rate, that of all calls
 	}
 	return text
 }

@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func measured() result.Measures {
 	return result.Measures{
-		Calls: 990, Dropped: 10, Rate: 500,
+		Calls: 990, Dropped: 10, Rate: 500, Window: &result.Window{AnsweredRate: 490},
 		Errors:   map[string]uint64{"UNAVAILABLE": 3, "DEADLINE_EXCEEDED": 2},
 		Latency:  result.Histogram{Min: 1, Mean: 12, P50: 10, P90: 20, P95: 30, P99: 61, P999: 80, Max: 99},
 		Service:  result.Histogram{P99: 55},
@@ -41,7 +41,7 @@ func TestAMetAssertionReportsNothing(t *testing.T) {
 	for _, text := range []string{
 		"p99 < 70ms", "p99<=61ms", "p50 == 10ms", "p999 != 0", "max < 0.1s", "min >= 1000us",
 		"service_p99 < 61ms", "latency_p99 > 60ms", "lateness_p99 < 200us", "message_p50 == 2ms",
-		"rate >= 500/s", "rate == 500", "calls == 990", "errors == 5", "errors.UNAVAILABLE <= 3",
+		"rate >= 490/s", "rate == 490", "calls == 990", "errors == 5", "errors.UNAVAILABLE <= 3",
 		"errors.CANCELLED == 0", "errors.HTTP_503 == 0", "errors < 1%", "dropped <= 1%", "dropped > 0.9 %",
 		"p99 < 70ms && errors < 10 && rate > 1", "p99 < 70ms and errors < 10 and rate>1",
 	} {
@@ -59,7 +59,7 @@ func TestAFailedAssertionReportsByHowMuch(t *testing.T) {
 		"errors == 0":             "errors == 0: it is 5",
 		"errors.UNAVAILABLE != 3": "errors.UNAVAILABLE != 3: it is 3",
 		"errors < 0.1%":           "errors < 0.1%: it is 5 of 1000, 0.5 %, 5 times as much",
-		"rate >= 1000/s":          "rate >= 1000/s: it is 500.0/s, 50 % less",
+		"rate >= 1000/s":          "rate >= 1000/s: it is 490.0/s of successful calls, 51 % less",
 	} {
 		if failed := check(t, text); len(failed) != 1 || failed[0] != want {
 			t.Errorf("%s reports %q\nwant %q", text, failed, want)
@@ -139,7 +139,9 @@ func TestLostCallsFailEveryUpperLimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := result.Measures{Calls: 100, Errors: map[string]uint64{"UNAVAILABLE": 99}, Latency: latency, AnsweredLatency: &answered}
+	m := result.Measures{
+		Calls: 100, Errors: map[string]uint64{"UNAVAILABLE": 99}, Rate: 50, Latency: latency, AnsweredLatency: &answered, Service: answered, Messages: &answered,
+	}
 	for text, want := range map[string]string{
 		"p50 < 150ms":  "p50 < 150ms: it is over 20s",
 		"p95 <= 1m":    "since 99 % of the calls were lost",
@@ -151,6 +153,15 @@ func TestLostCallsFailEveryUpperLimit(t *testing.T) {
 		"min < 2ms":    "",
 		"min > 2ms":    "min > 2ms: it is 1ms, 50 % less",
 		"max != 1m40s": "since 99 % of the calls were lost",
+
+		"service_p95 < 150ms":  "service_p95 < 150ms: it is over 1ms, since 99 % of the calls were lost",
+		"service_mean < 150ms": "since 99 % of the calls were lost",
+		"service_p95 > 0.5ms":  "",
+		"service_min < 2ms":    "",
+		"message_p50 < 150ms":  "since 99 % of the calls were lost",
+		"message_min < 2ms":    "",
+		"rate >= 50/s":         "rate >= 50/s: it is 0.5/s of successful calls, 99 % less",
+		"rate >= 0.4/s":        "",
 	} {
 		c, err := condition.Parse(text)
 		if err != nil {
@@ -159,6 +170,25 @@ func TestLostCallsFailEveryUpperLimit(t *testing.T) {
 		got := strings.Join(c.Check(m), "; ")
 		if (got == "") != (want == "") || !strings.Contains(got, want) {
 			t.Errorf("%s reports %q, want %q", text, got, want)
+		}
+	}
+}
+
+// A percentile that leaves over more calls than were lost is that of the successful calls.
+func TestFewLostCallsLeaveLowerPercentilesOfServiceAsTheyAre(t *testing.T) {
+	m := measured()
+	answered := m.Latency
+	m.Latency.Lost, m.Service, m.Messages = 0.02, answered, &answered
+	for text, holds := range map[string]bool{
+		"service_p95 <= 30ms": true, "service_p99 <= 61ms": false, "service_max < 1s": false, "service_p99 >= 60ms": true,
+		"message_p95 <= 30ms": true, "message_p99 <= 61ms": false,
+	} {
+		c, err := condition.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if failed := c.Check(m); (failed == nil) != holds {
+			t.Errorf("%s with 2 %% of the calls lost reports %q; holds: %v", text, failed, holds)
 		}
 	}
 }

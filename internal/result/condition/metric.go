@@ -21,8 +21,8 @@ type metric struct {
 // lookup returns the metric of a name such as p99, service_p99, rate or errors.UNAVAILABLE.
 func lookup(name string) (metric, bool) {
 	switch name {
-	case "rate":
-		return always(frequency, func(m result.Measures) float64 { return m.Rate }), true
+	case "rate": // of the successful calls: with those that fail at once, a server that answers nothing would be quick
+		return always(frequency, result.Measures.Answered), true
 	case "calls":
 		return always(count, func(m result.Measures) float64 { return float64(m.Calls) }), true
 	case "dropped":
@@ -62,7 +62,7 @@ func always(u unit, of func(result.Measures) float64) metric {
 func distribution(name string) (metric, bool) {
 	of, lack := func(m result.Measures) result.Histogram { return m.Latency }, "no call was answered"
 	if rest, ok := strings.CutPrefix(name, "service_"); ok {
-		name, of = rest, func(m result.Measures) result.Histogram { return m.Service }
+		name, of = rest, func(m result.Measures) result.Histogram { return withLost(m.Service, m) }
 	} else if rest, ok := strings.CutPrefix(name, "lateness_"); ok {
 		name, of = rest, func(m result.Measures) result.Histogram { return m.Lateness }
 	} else if rest, ok := strings.CutPrefix(name, "message_"); ok {
@@ -82,7 +82,16 @@ func messages(m result.Measures) result.Histogram {
 	if m.Messages == nil {
 		return result.Histogram{}
 	}
-	return *m.Messages
+	return withLost(*m.Messages, m)
+}
+
+// withLost returns a distribution of the successful calls as a lower bound of that of all calls: where more calls were
+// lost than a percentile leaves over, it is the percentile of lost calls.
+func withLost(answered result.Histogram, m result.Measures) result.Histogram {
+	if !answered.Empty() {
+		answered.Lost = m.Latency.Lost
+	}
+	return answered
 }
 
 // Metrics are the names of all that is measured, without those of single error codes.
