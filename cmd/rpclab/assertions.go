@@ -15,9 +15,14 @@ import (
 // errGate ends a command that has printed the assertions or gates that failed.
 var errGate = errors.New("an assertion or a gate failed")
 
-func parseAssertions(texts []string) (all []condition.Condition, err error) {
+// parseAssertions reads conditions on calls that a client of the user's may have made: it has codes of its own.
+func parseAssertions(texts []string, ownClient bool) (all []condition.Condition, err error) {
+	parse := condition.Parse
+	if ownClient {
+		parse = condition.ParseOwnCodes
+	}
 	for _, text := range texts {
-		a, err := condition.Parse(text)
+		a, err := parse(text)
 		if err != nil {
 			return nil, fmt.Errorf("--assert %w", err)
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 func TestNoAssertionHoldsIfARoundGaveNoMeasurement(t *testing.T) {
-	assertions, err := parseAssertions([]string{"errors == 0"})
+	assertions, err := parseAssertions([]string{"errors == 0"}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -134,7 +134,7 @@ func (f *loadFlags) finish(flags *pflag.FlagSet) (err error) {
 	if f.Search, err = f.search.of(f.Settings, f.arrivals, given); err != nil {
 		return err
 	}
-	_, err = parseAssertions(f.asserts)
+	_, err = parseAssertions(f.asserts, false)
 	return errors.Join(err, f.outputs.check(), f.live.check(), f.telemetry.check()) // before a server is called
 }
 

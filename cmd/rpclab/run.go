@@ -158,7 +158,7 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 	}
 	if f.planOnly {
 		f.outputs.md, f.outputs.html, f.outputs.csv, f.outputs.junit = "", "", "", "" // defaults are for runs
-		_, err := parseAssertions(f.asserts)
+		_, err := parseAssertions(f.asserts, plan.HasOwnClient())
 		if err := errors.Join(err, f.outputs.check(), f.live.check()); err != nil {
 			return usageError{err}
 		}
@@ -180,7 +180,7 @@ func (f runFlags) runAndReport(c *cobra.Command, plan lab.Plan, commandLine stri
 	if f.on == "local" && plan.DropsPackets() {
 		f.live = f.live.unreachable(c.ErrOrStderr())
 	}
-	assertions, err := parseAssertions(f.asserts)
+	assertions, err := parseAssertions(f.asserts, plan.HasOwnClient())
 	if err := errors.Join(err, f.outputs.check(), f.live.check(), f.telemetry.check()); err != nil {
 		return usageError{err}
 	}

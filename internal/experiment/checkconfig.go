@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"rpclab/internal/result/condition"
 	"rpclab/internal/suggest"
 )
 
@@ -137,7 +136,7 @@ func (d *document) checkConfig(config Config, n *node, wrong *problems) {
 			at, _ := n.find([]string{"load", "search", field})
 			return at.at
 		}
-		if _, err := condition.Parse(search.SLO); err != nil {
+		if _, err := config.ParseSLO(); err != nil {
 			wrong.add(place("slo"), "load.search.slo %v", err)
 		}
 		if search.From >= search.To {

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"rpclab/internal/result/condition"
 )
 
 // Config is everything an arm can choose.
@@ -20,6 +22,14 @@ type Config struct {
 	Proxy    *Proxy   `yaml:"proxy" doc:"placement and size of the proxy, on routes with a proxy"`
 	Load     Load     `yaml:"load" doc:"when calls are due" required:"true"`
 	Callers  int      `yaml:"callers" doc:"number of caller processes that share the load; with sidecar proxies, each has its own (default: 1)" min:"1" max:"64"`
+}
+
+// ParseSLO reads the condition of a search. It can name the codes of a client of the user's.
+func (c Config) ParseSLO() (condition.Condition, error) {
+	if c.Caller.Command != nil {
+		return condition.ParseOwnCodes(c.Load.Search.SLO)
+	}
+	return condition.Parse(c.Load.Search.SLO)
 }
 
 // Workload is exactly one of its fields.

@@ -22,6 +22,9 @@ func TestErrorsOfOwnClients(t *testing.T) {
 		"a policy":               {arm("route: headless, policy: round_robin, caller: {command: [./mine]}"), []string{"the client of caller.command chooses its policy itself on the route headless: remove policy"}},
 		"a route for Go":         {arm("route: endpointslice, caller: {command: [./mine]}"), []string{"only rpclab's callers in Go support the route endpointslice: use direct, headless, or a route with a proxy"}},
 		"a field without client": {arm("caller: {dir: x}"), []string{"caller.dir is of caller.command: set command, or remove it"}},
+		"codes of its own":       {arm("caller: {command: [./mine]}, load: {search: {slo: errors.TOO_FEW < 1%, from: 1, to: 9, duration: 5s}}"), nil},
+		"codes of no client": {arm("load: {search: {slo: errors.CHEK < 1%, from: 1, to: 9, duration: 5s}}"),
+			[]string{`load.search.slo "errors.CHEK < 1%", column 1: no error code "CHEK"; did you mean "CHECK"?`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Read("x.yaml", []byte(c.doc), vocabulary)

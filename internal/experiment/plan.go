@@ -89,6 +89,11 @@ func (p Plan) LoadTime(rounds int) (all time.Duration) {
 	return all
 }
 
+// HasOwnClient reports whether a client of the user's makes the calls of an arm.
+func (p Plan) HasOwnClient() bool {
+	return slices.ContainsFunc(p.Trials, func(t Trial) bool { return t.Config.Caller.Command != nil })
+}
+
 // DropsPackets reports whether an event of the plan drops packets.
 func (p Plan) DropsPackets() bool {
 	return slices.ContainsFunc(p.Trials, func(t Trial) bool {

@@ -13,7 +13,6 @@ import (
 	"rpclab/internal/pace"
 	"rpclab/internal/pace/search"
 	"rpclab/internal/result"
-	"rpclab/internal/result/condition"
 )
 
 // searchCapacity makes the loads of a search, one after another. The trial that it returns has the
@@ -23,7 +22,7 @@ import (
 func searchCapacity(ctx context.Context, t experiment.Trial, measured result.Trial,
 	load func(context.Context, loadRequest) (result.Trial, error), report func(step string)) (result.Trial, error) {
 	wanted := *t.Config.Load.Search
-	slo, err := condition.Parse(wanted.SLO)
+	slo, err := t.Config.ParseSLO()
 	if err != nil {
 		return measured, err
 	}

@@ -46,6 +46,12 @@ func TestClientsOfTheUserThatFail(t *testing.T) {
 			t.Errorf("%s failed with %q, want %q and the last lines", name, trial.Failed, want)
 		}
 	}
+	for arms, code := range map[string]int{"ours,dies": 0, "ours": 2} {
+		got := rpclab(t, "run", path, "--plan", "--arms", arms, "--set", "baseline=ours", "--assert", "errors.TOO_FEW == 0")
+		if got.code != code || code == 2 && !strings.Contains(got.stderr, `no error code "TOO_FEW"`) {
+			t.Errorf("an assertion on a code of a client's own for %s: exit code %d, want %d\n%s", arms, got.code, code, got.stderr)
+		}
+	}
 	// A script must not take a run that measured nothing for a good one.
 	nothing := rpclab(t, "run", path, "--arms", "nonsense", "--set", "baseline=nonsense")
 	if nothing.code != 3 || !strings.Contains(nothing.stderr, "no call was made: the report says why") {

@@ -42,10 +42,15 @@ func (c Condition) String() string { return c.text }
 
 // Parse reads a condition on what was measured. Its errors name the column and what is allowed
 // there.
-func Parse(text string) (Condition, error) {
+func Parse(text string) (Condition, error) { return parse(text, false) }
+
+// ParseOwnCodes reads a condition on what a client of the user's measured, whose calls can fail with codes of its own.
+func ParseOwnCodes(text string) (Condition, error) { return parse(text, true) }
+
+func parse(text string, ownCodes bool) (Condition, error) {
 	c := Condition{text: trim(text)}
 	err := eachComparison(text, func(s *scanner) error {
-		one, err := s.measured()
+		one, err := s.measured(ownCodes)
 		c.comparisons = append(c.comparisons, one)
 		return err
 	})
@@ -53,11 +58,11 @@ func Parse(text string) (Condition, error) {
 }
 
 // measured reads a comparison of what was measured.
-func (s *scanner) measured() (c comparison, err error) {
+func (s *scanner) measured(ownCodes bool) (c comparison, err error) {
 	c.text, c.name = trim(s.rest), s.word()
 	known := false
-	if c.metric, known = lookup(c.name); !known {
-		return c, s.failed(unknownMetric(c.name, Metrics()))
+	if c.metric, known = lookup(c.name, ownCodes); !known {
+		return c, s.failed(unknownMetric(c.name, Metrics(), ownCodes))
 	}
 	if ahead := *s; ahead.word() == ratioWord {
 		return c, ahead.failed(fmt.Errorf("a ratio needs two runs: only rpclab compare --gate can test '%s'", c.text))

@@ -42,7 +42,7 @@ func TestAMetAssertionReportsNothing(t *testing.T) {
 		"p99 < 70ms", "p99<=61ms", "p50 == 10ms", "p999 != 0", "max < 0.1s", "min >= 1000us",
 		"service_p99 < 61ms", "latency_p99 > 60ms", "lateness_p99 < 200us", "message_p50 == 2ms",
 		"rate >= 490/s", "rate == 490", "calls == 990", "errors == 5", "errors.UNAVAILABLE <= 3",
-		"errors.CANCELLED == 0", "errors.HTTP_503 == 0", "errors < 1%", "dropped <= 1%", "dropped > 0.9 %",
+		"errors.CANCELLED == 0", "errors.HTTP_503 == 0", "errors.CHECK == 0", "errors.CLIENT_EXITED == 0", "errors.INVALID_RESPONSE == 0", "errors < 1%", "dropped <= 1%", "dropped > 0.9 %",
 		"p99 < 70ms && errors < 10 && rate > 1", "p99 < 70ms and errors < 10 and rate>1",
 	} {
 		if failed := check(t, text); failed != nil {
@@ -110,10 +110,38 @@ func TestErrorsOfInvalidAssertionsNameTheColumn(t *testing.T) {
 		"errors.UNIMPLEMENTD == 0": `column 1: no error code "UNIMPLEMENTD"; did you mean "UNIMPLEMENTED"?`,
 		"errors.HTTP_99 == 0":      `column 1: no error code "HTTP_99"`,
 		"errors.OK == 0":           `column 1: no error code "OK"`,
+		"errors.CHEK == 0":         `column 1: no error code "CHEK"; did you mean "CHECK"?`,
+		"errors.TOO_FEW == 0":      `column 1: no error code "TOO_FEW"; known names: CANCELLED, `,
 	} {
 		_, err := condition.Parse(text)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error of %s is %v\nwant %s", text, err, want)
+		}
+	}
+}
+
+// A client of the user's names its errors as it likes, in the form that rpclab reads.
+func TestCodesOfOwnClientsHaveAForm(t *testing.T) {
+	m := measured()
+	m.Errors["TOO_FEW"] = 2
+	for text, want := range map[string]string{
+		"errors.TOO_FEW == 2":     "",
+		"errors.TOO_FEW == 0":     "errors.TOO_FEW == 0: it is 2",
+		"errors.UNAVAILABLE == 3": "",
+		"errors.too_few == 0":     `column 1: no error code "too_few": write capital letters, digits and _, as the client does`,
+		"errors.unavailable == 0": `column 1: no error code "unavailable"; did you mean "UNAVAILABLE"?`,
+		"errors.OK == 0":          `column 1: no error code "OK"`,
+		"p98 < 50ms":              `no metric "p98"; did you mean "p90"?`,
+	} {
+		c, err := condition.ParseOwnCodes(text)
+		got := ""
+		if err != nil {
+			got = err.Error()
+		} else {
+			got = strings.Join(c.Check(m), "; ")
+		}
+		if (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want %q", text, got, want)
 		}
 	}
 }

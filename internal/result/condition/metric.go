@@ -18,8 +18,9 @@ type metric struct {
 	lack string // why there is none then
 }
 
-// lookup returns the metric of a name such as p99, service_p99, rate or errors.UNAVAILABLE.
-func lookup(name string) (metric, bool) {
+// lookup returns the metric of a name such as p99, service_p99, rate or errors.UNAVAILABLE. With ownCodes every code of
+// the right form is one.
+func lookup(name string, ownCodes bool) (metric, bool) {
 	switch name {
 	case "rate": // of the successful calls: with those that fail at once, a server that answers nothing would be quick
 		return always(frequency, result.Measures.Answered), true
@@ -30,7 +31,7 @@ func lookup(name string) (metric, bool) {
 	case "errors":
 		return always(count, func(m result.Measures) float64 { return float64(m.Failed()) }), true
 	}
-	if code, ok := strings.CutPrefix(name, errorsOf); ok && isErrorCode(code) {
+	if code, ok := strings.CutPrefix(name, errorsOf); ok && (isErrorCode(code) || ownCodes && isOwnCode(code)) {
 		return always(count, func(m result.Measures) float64 { return float64(m.Errors[code]) }), true
 	}
 	return distribution(name)
@@ -42,7 +43,7 @@ const errorsOf = "errors."
 var errorCodes = []string{
 	"CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED",
 	"FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
-	"INVALID_RESPONSE", // rpclab's own
+	"INVALID_RESPONSE", "CHECK", "CLIENT_EXITED", // rpclab's own
 }
 
 // otherError matches HTTP errors and the gRPC status codes that the specification does not define.
@@ -52,6 +53,12 @@ var otherError = regexp.MustCompile(`^(HTTP_[1-5][0-9][0-9]|CODE_[1-9][0-9]*)$`)
 func isErrorCode(code string) bool {
 	return slices.Contains(errorCodes, code) || otherError.MatchString(code)
 }
+
+// ownCode matches the codes that a client of the user's can give, as internal/caller/own reads them.
+var ownCode = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,39}$`)
+
+// isOwnCode reports whether calls of a client of the user's can fail with the code.
+func isOwnCode(code string) bool { return ownCode.MatchString(code) && code != "OK" }
 
 // always is a metric that every run has.
 func always(u unit, of func(result.Measures) float64) metric {
@@ -105,12 +112,16 @@ func Metrics() []string {
 	return names
 }
 
-func unknownMetric(name string, known []string) error {
+func unknownMetric(name string, known []string, ownCodes bool) error {
 	if name == "" {
 		return fmt.Errorf("a metric is missing: write one of %s", strings.Join(known, ", "))
 	}
 	if code, ok := strings.CutPrefix(name, errorsOf); ok {
-		return fmt.Errorf("no error code %q%s", code, suggest.DidYouMean(code, append(slices.Clip(errorCodes), "HTTP_404")))
+		codes := append(slices.Clip(errorCodes), "HTTP_404")
+		if ownCodes && suggest.Nearest(code, codes) == "" {
+			return fmt.Errorf("no error code %q: write capital letters, digits and _, as the client does", code)
+		}
+		return fmt.Errorf("no error code %q%s", code, suggest.DidYouMean(code, codes))
 	}
 	return fmt.Errorf("no metric %q%s", name, suggest.DidYouMean(name, known))
 }

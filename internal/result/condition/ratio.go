@@ -50,8 +50,8 @@ func comparedMetric(name string, metrics []string) (string, error) {
 			return m, nil
 		}
 	}
-	if _, measured := lookup(name); measured {
+	if _, measured := lookup(name, false); measured {
 		return "", fmt.Errorf("runs are not compared on %s: write one of %s", name, strings.Join(metrics, ", "))
 	}
-	return "", unknownMetric(name, metrics)
+	return "", unknownMetric(name, metrics, false)
 }
