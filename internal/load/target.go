@@ -59,6 +59,9 @@ func parseServer(text string) (one server, err error) {
 			one.nameserver = net.JoinHostPort(strings.Trim(one.nameserver, "[]"), "53")
 		}
 	}
+	if strings.HasPrefix(text, "xds:") {
+		return one, request.Invalidf("%q: rpclab load has no client of a control plane: give the route xds to an arm of an experiment, as rpclab run rollout has it, or use HOST:PORT", text)
+	}
 	if strings.Contains(address, "://") {
 		return one, request.Invalidf("%q is a URL: use HOST:PORT, dns:///HOST:PORT or unix:///PATH for gRPC, or --http GET for REST", text)
 	}

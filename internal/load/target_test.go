@@ -72,7 +72,8 @@ func TestTargetsAreParsed(t *testing.T) {
 		"unix://":     "is not a socket: use unix:///PATH",
 		"dns://a:1":   "has no slash before the name",
 		"dns:///a":    "is not an address",
-		"xds:///a":    "is a URL",
+		"xds:///a":    "rpclab load has no client of a control plane",
+		"http://a:1":  "is a URL",
 		"a:1,b:99999": "99999 is not a port",
 	} {
 		if _, err := parseTarget(text); err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, ErrInvalid) {
