@@ -25,8 +25,16 @@ var (
 	serviceOutputFlags = []string{"seed", "assert", "json", "md", "html", "csv", "junit", "keep-paths", "web", "listen", "metrics", "otlp", "remote-write", "no-store", "store-limit", "no-wait", "color", "quiet"}
 )
 
+// addressOnlyFlags are flags of a load that only a load on an address has.
+var addressOnlyFlags = []string{"stages", "cores", "self-test", "max-message", "max-header-list", "no-decode", "source"}
+
 // checkServiceFlags checks that no other flag is set.
 func checkServiceFlags(flags *pflag.FlagSet) error {
+	for _, name := range addressOnlyFlags {
+		if flags.Changed(name) {
+			return fmt.Errorf("--%s works with an address only, not with --service: remove one of them", name)
+		}
+	}
 	if name := flagOtherThan(flags, slices.Concat(serviceLoadFlags, serviceOutputFlags)); name != "" {
 		return fmt.Errorf("--%s does not work with --service: the service file says how the service is called (rpclab schema prints its fields)", name)
 	}

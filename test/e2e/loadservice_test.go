@@ -185,6 +185,7 @@ func TestWrongLoadsOfServiceFiles(t *testing.T) {
 	}{
 		{[]string{"--service", file, "127.0.0.1:1"}, "says where the service is, but got the target"},
 		{[]string{"--service", file, "--call", "helo"}, `no call "helo"; did you mean "hello"?`},
+		{[]string{"--service", file, "--stages", "1s:5"}, "--stages works with an address only, not with --service: remove one of them"},
 		{[]string{"--service", file, "-d", "{}"}, "--data does not work with --service: the service file says how"},
 		{[]string{"--service", file, "--rate", "5", "-c", "3"}, "--concurrency makes a closed loop"},
 		{[]string{"--service", file, "--rate", "-5"}, "--rate must be 0.001 to 10000000 calls/s"},
