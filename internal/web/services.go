@@ -48,34 +48,38 @@ func (s *Server) services(*http.Request) (any, error) {
 	}{all, s.Conduct != nil && s.Draft != nil}, nil
 }
 
-// draft returns a service file of the methods at an address on this machine.
+// draft returns a service file of the methods at an address on this machine, or checks a file that the page sends.
 func (s *Server) draft(r *http.Request) (any, error) {
 	if s.Conduct == nil || s.Draft == nil {
 		return nil, problem{http.StatusForbidden, "This page shows one run and cannot start others; use `rpclab serve`."}
 	}
 	var want struct {
 		Address string `json:"address"`
+		Text    string `json:"text"`
 	}
 	if err := readBody(r, &want); err != nil {
 		return nil, err
 	}
-	if err := onThisMachine(want.Address); err != nil {
-		return nil, problem{http.StatusBadRequest, err.Error()}
+	if want.Text == "" {
+		if err := onThisMachine(want.Address); err != nil {
+			return nil, problem{http.StatusBadRequest, err.Error()}
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), draftTimeout)
+		defer cancel()
+		text, err := s.Draft(ctx, want.Address)
+		if err != nil {
+			return nil, problem{http.StatusBadRequest, inBrowser(err.Error(), want.Address)}
+		}
+		want.Text = string(text)
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), draftTimeout)
-	defer cancel()
-	text, err := s.Draft(ctx, want.Address)
-	if err != nil {
-		return nil, problem{http.StatusBadRequest, inBrowser(err.Error(), want.Address)}
-	}
-	read, err := readOnPage(string(text))
+	read, err := readOnPage(want.Text)
 	if err != nil {
 		return nil, problem{http.StatusBadRequest, err.Error()}
 	}
 	return struct {
 		Text  string   `json:"text"`
 		Calls []string `json:"calls"`
-	}{string(text), callNames(read)}, nil
+	}{want.Text, callNames(read)}, nil
 }
 
 // inBrowser replaces remedies in the error of a draft that are flags of rpclab init, which the page has not.

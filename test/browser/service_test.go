@@ -16,9 +16,9 @@ import (
 var servedAt = regexp.MustCompile(`address=(127\.0\.0\.1:\d+)`)
 
 // greeterAt starts a server and returns its address.
-func greeterAt(t *testing.T) (address string) {
+func greeterAt(t *testing.T, flags ...string) (address string) {
 	t.Helper()
-	server, err := process.Start(process.Spec{Args: []string{testkit.Rpclab(t), "server", "--listen", "127.0.0.1:0"}})
+	server, err := process.Start(process.Spec{Args: append([]string{testkit.Rpclab(t), "server", "--listen", "127.0.0.1:0"}, flags...)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,6 +72,36 @@ func TestALoadOnAnAddressIsStartedFromThePage(t *testing.T) {
 	if failed := eval[string](t, p, `[...document.querySelectorAll("tbody tr td:last-child")].at(0)?.textContent ?? "no trial"`); failed != "0" {
 		t.Errorf("the trial's failed calls are %q, want 0", failed)
 	}
+	if calls := eval[string](t, p, `document.querySelector("tbody tr td:nth-child(5)").textContent`); calls != "100" {
+		t.Errorf("the trial has %s calls, want 100", calls)
+	}
+}
+
+// A server without reflection is called by a service file that the user writes into the form.
+func TestALoadOnAServiceFileWrittenInTheFormIsStarted(t *testing.T) {
+	address := greeterAt(t, "--model", "rest")
+	p := newStation(t).open(t, "/", desk)
+	await(t, p, "the form", `document.querySelector("#service option")`)
+	choose(t, p, "experiment", "load")
+	choose(t, p, "service", "\naddress")
+	write := func(call string) {
+		choose(t, p, "file", fmt.Sprintf("service: greeter\nserver: {addresses: [%q]}\ncalls:\n  hello: {http: GET, path: /healthz, %s}\n  again: {http: GET, path: /healthz}\n", address, call))
+	}
+	write("chek: status == 200")
+	await(t, p, "the error", `document.querySelector(".warning").textContent.includes("did you mean")`)
+	write("check: status == 200")
+	await(t, p, "the calls", `[...document.getElementById("call").options].some((o) => o.value === "again")`)
+	choose(t, p, "call", "again")
+	write("check: status < 300")
+	await(t, p, "the file to be checked", `!document.querySelector(".warning").textContent && !document.querySelector("#start ~ form button.plain").disabled`)
+	if call := eval[string](t, p, `document.getElementById("call").value`); call != "again" {
+		t.Errorf("after a change of the file the form has the call %q, want again", call)
+	}
+	choose(t, p, "rate", "50")
+	choose(t, p, "duration", "2")
+	picture(t, p, "load-form-file")
+	click(t, p, "Start")
+	awaitPhase(t, p, "done")
 	if calls := eval[string](t, p, `document.querySelector("tbody tr td:nth-child(5)").textContent`); calls != "100" {
 		t.Errorf("the trial has %s calls, want 100", calls)
 	}

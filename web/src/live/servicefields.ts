@@ -4,11 +4,17 @@ import { element } from "../element";
 import { request, type Service } from "./api";
 
 const own = "", address = "\naddress"; // values that cannot be the name of a service
+// example is a service that has no reflection.
+const example = `service: orders
+server: {addresses: ["127.0.0.1:8080"]}
+calls:
+  list: {http: GET, path: "/orders", check: "status == 200"}`;
 const mix = "\nmix", flow = "\nflow"; // nor of a call
 
 export class ServiceFields {
   private services: Service[] = [];
   private drafted: string[] = []; // calls of the service file below
+  private shown = ""; // the calls that the form offers
   private canCallAddress = false;
   private service = element("select", { id: "service" });
   private call = element("select", { id: "call" });
@@ -19,8 +25,8 @@ export class ServiceFields {
   private flowField = element("div", { class: "field" }, element("label", { for: "flow" }, "Calls of a flow in their order, with commas"), this.order);
   private at = element("input", { id: "address", type: "text", placeholder: "127.0.0.1:50051", autocomplete: "off" });
   private find = element("button", { type: "button", class: "action plain" }, "Find its methods");
-  private text = element("textarea", { id: "file", rows: "14", spellcheck: "false" });
-  private file = element("div", { class: "field" }, element("label", { for: "file" }, "Service file: set values that your service accepts"), this.text);
+  private text = element("textarea", { id: "file", rows: "14", spellcheck: "false", placeholder: example });
+  private file = element("div", { class: "field" }, element("label", { for: "file" }, "Service file: of the methods found, with values that your service accepts, or written by you"), this.text);
   private problem = element("p", { role: "status", class: "warning" });
   readonly fields = [element("div", { class: "field" }, element("label", { for: "service" }, "Service"), this.service), this.callField];
   readonly details = element("div", {}, element("div", { class: "fields" }, element("div", { class: "field" }, element("label", { for: "address" }, "Address on the server's machine"), this.at), this.find), this.problem, this.file);
@@ -29,7 +35,8 @@ export class ServiceFields {
   constructor() {
     this.service.addEventListener("change", () => this.show());
     this.call.addEventListener("change", () => this.showSeveral());
-    this.find.addEventListener("click", () => void this.draft());
+    this.find.addEventListener("click", () => void this.draft({ address: this.at.value }));
+    this.text.addEventListener("change", () => void (this.text.value && this.draft({ text: this.text.value })));
   }
 
   async fetch(): Promise<void> {
@@ -60,7 +67,7 @@ export class ServiceFields {
       case own:
         return {};
       case address:
-        if (this.text.value === "") throw new Error("Find the methods of the address first.");
+        if (this.text.value === "") throw new Error("Find the methods of the address, or write a service file, first.");
         return { service_text: this.text.value, ...this.calls() };
     }
     return { service: this.service.value, ...this.calls() };
@@ -81,12 +88,14 @@ export class ServiceFields {
     const chosen = this.service.value;
     this.details.hidden = chosen !== address;
     this.problem.hidden = this.problem.textContent === "";
-    this.file.hidden = this.text.value === "";
-    this.callField.hidden = chosen === own || (chosen === address && this.text.value === "");
+    this.callField.hidden = chosen === own || (chosen === address && this.drafted.length === 0);
     this.offerCalls(chosen === address ? this.drafted : this.services.find((s) => s.name === chosen)?.calls ?? []);
   }
 
+  // offerCalls leaves the form as it is if it offers these calls already.
   private offerCalls(calls: string[]): void {
+    if (this.shown === calls.join("\n") && this.shown) return this.showSeveral();
+    this.shown = calls.join("\n");
     const several: [string, string][] = calls.length > 1 ? [[mix, "several, by share (mix)"], [flow, "several, in order (flow)"]] : [];
     this.call.replaceChildren(...[...calls.map((c) => [c, c]), ...several].map(([value, label]) => element("option", { value }, label)));
     this.shares.replaceChildren(...calls.map((c, i) =>
@@ -100,11 +109,12 @@ export class ServiceFields {
     this.flowField.hidden = this.call.value !== flow;
   }
 
-  private async draft(): Promise<void> {
+  // draft fetches a service file of the methods at an address, or checks the one that the user wrote.
+  private async draft(from: { address: string } | { text: string }): Promise<void> {
     this.find.disabled = true;
     this.problem.textContent = "";
     try {
-      const { text, calls } = await request<{ text: string; calls: string[] }>("/api/v1/services/draft", { address: this.at.value });
+      const { text, calls } = await request<{ text: string; calls: string[] }>("/api/v1/services/draft", from);
       this.text.value = text;
       this.drafted = calls;
     } catch (error) {
