@@ -113,7 +113,7 @@ func TestRunsOfThePagesCanBePlanned(t *testing.T) {
 	}
 	service := "service: shop\nserver: {command: [./shop, \"{{.Address}}\"]}\ncalls:\n  get: {method: shop.Orders/Get}\n  greetings: {method: shop.Orders/Watch}\n"
 	inPods := strings.Replace(service, `command: [./shop, "{{.Address}}"]`, "image: registry.example.org/shop:1", 1)
-	for name, text := range map[string]string{"greeter.yaml": service, "orders.yaml": service, "pods/orders.yaml": inPods} {
+	for name, text := range map[string]string{"greeter.yaml": service, "orders.yaml": service, "etcd.yaml": service, "pods/orders.yaml": inPods} {
 		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700); err != nil {
 			t.Fatal(err)
 		}

@@ -9,14 +9,16 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"rpclab/internal/process"
-	"rpclab/internal/result/resulttest"
+	"rpclab/internal/result"
 	"rpclab/internal/testkit"
+	"rpclab/internal/testkit/pages"
 )
 
 // TestLoadsOfEtcdCountItsCalls calls etcd's services KV, Lease and Watch. The keys of the calls differ, and a lease is
@@ -83,74 +85,114 @@ func countedByEtcd(t *testing.T, client, method string) int {
 	return 0
 }
 
-// TestThreeMembersOfEtcdAreMeasuredAsTheyAre writes a service file for a cluster of three members that rpclab did not
-// start, and compares how calls reach it.
+// TestThreeMembersOfEtcdAreMeasuredAsTheyAre executes the example in docs/your-service.md: it writes a service file for a
+// cluster of three members that rpclab did not start, and compares how calls reach it.
 func TestThreeMembersOfEtcdAreMeasuredAsTheyAre(t *testing.T) {
 	t.Parallel()
-	var clients, peers, cluster []string
-	for i := range 3 {
-		clients, peers = append(clients, free(t)), append(peers, free(t))
-		cluster = append(cluster, fmt.Sprintf("member%d=http://%s", i, peers[i]))
+	dir := t.TempDir()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
 	}
-	member := func(i int) []string {
-		return []string{testkit.Cached(t, "conformance", "etcd"), "--name", fmt.Sprintf("member%d", i), "--data-dir", t.TempDir(), "--log-level", "error", "--unsafe-no-fsync",
-			"--listen-client-urls", "http://" + clients[i], "--advertise-client-urls", "http://" + clients[i],
-			"--listen-peer-urls", "http://" + peers[i], "--initial-advertise-peer-urls", "http://" + peers[i], "--initial-cluster", strings.Join(cluster, ",")}
-	}
-	for i := range 2 { // which listen for clients once all members have started
-		p, err := process.Start(process.Spec{Args: member(i)})
-		if err != nil {
+	for name, file := range map[string]string{"examples": filepath.Join(root, "examples"), "etcd": testkit.Cached(t, "conformance", "etcd"), "rpclab": testkit.Rpclab(t)} {
+		if err := os.Symlink(file, filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { p.Stop(5 * time.Second) })
 	}
-	start(t, clients[2], member(2)...)
-	for _, client := range clients {
-		testkit.AwaitFor(t, startWithin, "a member of etcd listens on "+client, func() bool {
-			conn, err := net.DialTimeout("tcp", client, time.Second)
-			if err == nil {
-				conn.Close()
+	env := []string{"PATH=" + dir + ":" + os.Getenv("PATH"), "RPCLAB_DATA_DIR=" + t.TempDir()}
+	ports, addresses := freeForMembers(t)
+	atFreePorts := strings.NewReplacer("127.0.0.1:2379", addresses[0], "127.0.0.1:22379", addresses[1], "127.0.0.1:32379", addresses[2])
+	said := ""
+	for _, b := range pages.TestedBy(t, "../../docs/your-service.md") {
+		text := atFreePorts.Replace(b.Text)
+		switch {
+		case b.Language == "yaml":
+			draft, err := os.ReadFile(filepath.Join(dir, "etcd.yaml"))
+			if without := regexp.MustCompile(`(?m)^ *#.*\n`).ReplaceAllString(string(draft), ""); err != nil || without != text {
+				t.Errorf("rpclab init wrote, %v\n%s\nwant, as the page has it\n%s", err, without, text)
 			}
-			return err == nil
-		})
+		case b.Language == "text":
+			if want, _, _ := strings.Cut(text, "\n"); !strings.HasPrefix(said, want+"\n") {
+				t.Errorf("the report is\n%s\nwant that it begins with %q", said, want)
+			}
+		case strings.Contains(text, "members.sh"):
+			startMembers(t, process.Spec{Args: append(strings.Fields(text), ports...), Dir: dir, Env: env}, addresses)
+		default:
+			if strings.HasPrefix(text, "rpclab run ") {
+				text = strings.TrimSpace(text) + " --no-wait --json result.json"
+			}
+			c := exec.Command("sh", "-c", text)
+			c.Dir, c.Env = dir, append(os.Environ(), env...)
+			var problems strings.Builder
+			c.Stderr = &problems
+			out, err := c.Output()
+			if err != nil {
+				t.Fatalf("%s: %v\n%s%s", text, err, out, problems.String())
+			}
+			said = string(out)
+		}
 	}
-	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS("../../examples/etcd")); err != nil {
-		t.Fatal(err)
-	}
-	write := exec.Command(testkit.Rpclab(t), "init", strings.Join(clients, ","), "--proto", "kv.proto")
-	write.Dir = dir
-	draft, err := write.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(dir, "etcd.yaml")
-	if err := os.WriteFile(path, draft, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	out := filepath.Join(dir, "result.json")
-	said, err := exec.Command(testkit.Rpclab(t), "run", "channels", "--quick", "--rounds", "4", "--arms", "shared,endpointslice",
-		"--service", path, "--no-store", "--no-wait", "--json", out).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s\n%s", err, said, draft)
-	}
-	text, err := os.Open(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer text.Close()
-	for _, arm := range resulttest.Read(t, text).Arms {
+	d := readResult(t, filepath.Join(dir, "result.json"))
+	for _, arm := range d.Arms {
 		used := 0
 		for _, n := range arm.Backends {
 			if n > 0 {
 				used++
 			}
 		}
-		if want := map[string]int{"shared": 1, "endpointslice": 3}[arm.Name]; used < want || arm.Calls == 0 || arm.Failed() > 0 {
+		if want := map[string]int{"new-channel": 3, "shared": 1, "endpointslice": 3, "pool": 3}[arm.Name]; used < want || arm.Calls == 0 || arm.Failed() > 0 {
 			t.Errorf("arm %s: %d calls to %v, errors %v; want calls to %d members or more without errors", arm.Name, arm.Calls, arm.Backends, arm.Samples, want)
 		}
 		if arm.Resources.Server.CPU != 0 {
 			t.Errorf("arm %s: the members' CPU time is %v, want not known: rpclab did not start them", arm.Name, arm.Resources.Server.CPU)
 		}
+	}
+	if !slices.ContainsFunc(d.Verdicts, func(v result.Verdict) bool {
+		return v.Metric == "latency_p50" && v.A == "new-channel" && v.B == "shared" && v.Decision == "worse"
+	}) {
+		t.Errorf("the verdicts are %+v, want that new-channel is slower than shared, as the page says", d.Verdicts)
+	}
+}
+
+// freeForMembers returns ports for the clients of three members of etcd, and the addresses with these ports. The port after
+// each is free, too.
+func freeForMembers(t *testing.T) (ports, addresses []string) {
+	t.Helper()
+	for len(ports) < 3 {
+		address := free(t)
+		_, port, _ := net.SplitHostPort(address)
+		n, _ := strconv.Atoi(port) // digits
+		if _, taken := given.LoadOrStore(n+1, true); taken {
+			continue
+		}
+		next, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", n+1))
+		if err != nil {
+			continue
+		}
+		next.Close()
+		ports, addresses = append(ports, port), append(addresses, address)
+	}
+	return ports, addresses
+}
+
+// startMembers starts the members of etcd, and returns when all of them listen.
+func startMembers(t *testing.T, members process.Spec, addresses []string) {
+	t.Helper()
+	members.HasChildren = true
+	p, err := process.Start(members)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.Stop(5 * time.Second)
+		if t.Failed() {
+			t.Logf("the last lines of the members of etcd:\n%s", p.Log())
+		}
+	})
+	for _, address := range addresses {
+		testkit.AwaitFor(t, startWithin, "a member of etcd listens on "+address, func() bool {
+			conn, err := net.DialTimeout("tcp", address, time.Second)
+			return err == nil && conn.Close() == nil
+		})
 	}
 }
