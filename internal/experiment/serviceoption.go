@@ -142,6 +142,7 @@ func (d *document) checkOwnServers(file string, picked []string) error {
 	at := position{file: "--service " + file}
 	name := d.root.get("experiment").text
 	var able, reasons []string
+	different, ofTLS := 0, false // arms that can call a service, without repetitions of others; an arm that cannot sets TLS
 	for _, arm := range d.armNames() {
 		own := d.ownConfig(arm)
 		i := slices.IndexFunc(ofOwnServers, func(path string) bool {
@@ -151,8 +152,12 @@ func (d *document) checkOwnServers(file string, picked []string) error {
 		switch {
 		case i < 0:
 			able = append(able, arm)
+			if d.root.get("arms").get(arm).get("control") == nil {
+				different++
+			}
 		case len(picked) == 0 || slices.Contains(picked, arm):
 			reasons = append(reasons, fmt.Sprintf("arm %s sets %s", arm, ofOwnServers[i]))
+			ofTLS = ofTLS || ofOwnServers[i] == "server.security"
 		}
 	}
 	const shown = 3
@@ -161,8 +166,12 @@ func (d *document) checkOwnServers(file string, picked []string) error {
 	}
 	switch {
 	case len(reasons) == 0:
-	case len(able) < 2:
-		wrong.add(at, "experiment %s compares what only rpclab's own servers have (%s): it cannot run on a service", name, strings.Join(reasons, ", "))
+	case different < 2:
+		remedy := ""
+		if ofTLS {
+			remedy = ". To measure what TLS costs your service, write an experiment that names two services, one of them with tls (docs/your-service.md)"
+		}
+		wrong.add(at, "experiment %s compares what only rpclab's own servers have (%s): it cannot run on a service%s", name, strings.Join(reasons, ", "), remedy)
 	default:
 		wrong.add(at, "some arms of %s differ in what only rpclab's own servers have (%s): add --arms %s", name, strings.Join(reasons, ", "), strings.Join(able, ","))
 	}
