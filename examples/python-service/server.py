@@ -1,5 +1,6 @@
-"""Serves orders.proto, with reflection: python server.py HOST:PORT"""
+"""Serves orders.proto, with reflection: python server.py HOST:PORT [CERTIFICATE KEY]"""
 
+import pathlib
 import signal
 import sys
 import time
@@ -30,7 +31,11 @@ class Orders(services.OrdersServicer):
 server = grpc.server(futures.ThreadPoolExecutor(max_workers=100))
 services.add_OrdersServicer_to_server(Orders(), server)
 reflection.enable_server_reflection(("orders.v1.Orders", reflection.SERVICE_NAME), server)
-server.add_insecure_port(sys.argv[1])
+if len(sys.argv) == 2:
+    server.add_insecure_port(sys.argv[1])
+else:
+    certificate, key = (pathlib.Path(name).read_bytes() for name in sys.argv[2:])
+    server.add_secure_port(sys.argv[1], grpc.ssl_server_credentials([(key, certificate)]))
 signal.signal(signal.SIGTERM, lambda *_: server.stop(grace=10))
 server.start()
 print("orders listen at", sys.argv[1], flush=True)

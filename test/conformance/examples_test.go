@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +16,6 @@ import (
 	"rpclab/internal/cluster"
 	"rpclab/internal/cluster/local"
 	"rpclab/internal/result"
-	"rpclab/internal/result/resulttest"
 	"rpclab/internal/testkit"
 )
 
@@ -128,7 +128,12 @@ func checkOrders(t *testing.T, url string) {
 // rpclabOnExample runs an experiment on the service file of an example and reads the result.
 func rpclabOnExample(t *testing.T, name string, args ...string) result.Document {
 	t.Helper()
-	program := exampleService(t, name)
+	return rpclabOn(t, exampleService(t, name), args...)
+}
+
+// rpclabOn runs an experiment in the directory of a program and reads the result.
+func rpclabOn(t *testing.T, program *cluster.Program, args ...string) result.Document {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "result.json")
 	c := exec.Command(testkit.Rpclab(t), append([]string{"run", "--no-store", "--no-wait", "--json", file}, args...)...)
 	c.Env = append(os.Environ(), program.Env...)
@@ -136,12 +141,7 @@ func rpclabOnExample(t *testing.T, name string, args ...string) result.Document 
 	if said, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("rpclab %s: %v\n%s", strings.Join(c.Args[1:], " "), err, said)
 	}
-	text, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer text.Close()
-	return resulttest.Read(t, text)
+	return readResult(t, file)
 }
 
 // TestExperimentsOnTheExamples runs built-in experiments on services in Node and Python that know nothing of rpclab.
@@ -186,5 +186,38 @@ func TestRESTAgainstGRPCOfOneService(t *testing.T) {
 	}
 	if !slices.ContainsFunc(d.Verdicts, func(v result.Verdict) bool { return v.Metric == "latency_p50" && v.A == "rest" && v.B == "grpc" }) {
 		t.Errorf("the run has no verdict on rest against grpc: %+v", d.Verdicts)
+	}
+}
+
+// TestTLSOfOneService executes the commands at the top of examples/python-service/tls.yaml, which compares calls in clear text
+// with encrypted calls.
+func TestTLSOfOneService(t *testing.T) {
+	t.Parallel()
+	python := exampleService(t, "python-service")
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(python.Dir)); err != nil {
+		t.Fatal(err)
+	}
+	python.Dir = dir
+	text, err := os.ReadFile(filepath.Join(dir, "tls.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := exec.Command("sh", "-c", regexp.MustCompile(`(?m)^# (openssl .*)$`).FindStringSubmatch(string(text))[1])
+	keys.Dir = dir
+	if said, err := keys.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", keys, err, said)
+	}
+	d := rpclabOn(t, python, "./tls.yaml", "--rounds", "6", "--set", "load.closed.calls=100")
+	for _, arm := range d.Arms {
+		if arm.Calls == 0 || arm.Failed() > 0 || len(arm.Backends) != 1 || arm.Resources.Server.CPU <= 0 {
+			t.Errorf("arm %s: %d calls, errors %v, backends %v, servers used %+v", arm.Name, arm.Calls, arm.Samples, arm.Backends, arm.Resources.Server)
+		}
+	}
+	for a, b := range map[string]string{"tls": "plain", "tls-per-call": "plain-per-call"} {
+		i := slices.IndexFunc(d.Verdicts, func(v result.Verdict) bool { return v.Metric == "client_cpu" && v.A == a && v.B == b })
+		if i < 0 || a == "tls-per-call" && d.Verdicts[i].Decision != "worse" {
+			t.Errorf("the verdicts on the client's CPU time are %+v, want one of %s against %s, and that connections with TLS need more", d.Verdicts, a, b)
+		}
 	}
 }
