@@ -41,13 +41,14 @@ func Foresee(p result.Plan, earlier []result.Earlier) result.Plan {
 	}
 	for _, run := range []*result.PlannedRun{&p.Fewest, &p.Most} {
 		run.Tells = map[string]float64{}
+		shared := verdict.Options{Family: p.Pairs, Share: verdict.ErrorShare(p.Looks, run.Rounds), Margin: p.Margin}
 		for metric, all := range tells {
 			if run.Rounds < p.RoundsForVerdict {
 				break // it detects no difference
 			}
 			var ratios []float64
 			for _, precision := range all {
-				ratios = append(ratios, precision.After(float64(run.Rounds)).Ratio(usualPower))
+				ratios = append(ratios, precision.After(float64(run.Rounds)).Under(shared).Ratio(usualPower))
 			}
 			run.Tells[metric] = middle(ratios)
 		}
@@ -59,15 +60,25 @@ func Foresee(p result.Plan, earlier []result.Earlier) result.Plan {
 	return p
 }
 
+// Pairs returns how many pairs of arms answer the question of a run, in all cells. They share its error.
+func Pairs(d result.Document) (n int) {
+	for _, p := range comparisons(d) {
+		if p.family() == questions {
+			n++
+		}
+	}
+	return n
+}
+
 // worstPairs returns, by headline metric, the precision of the pair of arms with the largest error. Its number
-// of rounds is that of the run.
+// of rounds is that of the run. Alpha and Margin are those of a plan, which may have more pairs, cells and looks.
 func worstPairs(e result.Earlier, arms []string) map[string]verdict.Precision {
 	worst := map[string]verdict.Precision{}
 	for _, n := range e.Noise {
 		if !slices.Contains(arms, n.A) || !slices.Contains(arms, n.B) {
 			continue
 		}
-		p := verdict.Precision{Error: n.Error, Freedom: n.Freedom, Rounds: float64(e.Rounds), Alpha: 1 - n.Level, Margin: e.Margin}
+		p := verdict.Precision{Error: n.Error, Freedom: n.Freedom, Rounds: float64(e.Rounds)}
 		if other, known := worst[n.Metric]; !known || p.Error > other.Error {
 			worst[n.Metric] = p
 		}

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"math"
 	"testing"
 
 	"rpclab/internal/result"
@@ -26,5 +27,37 @@ func TestAPlanTellsMoreWithMoreRounds(t *testing.T) {
 	}
 	if p = Foresee(result.Plan{Arms: []string{"base"}}, nil); len(p.Most.Tells) > 0 || p.Most.TookMS != nil || p.Memory != nil {
 		t.Errorf("without an earlier run the plan knows %+v", p)
+	}
+}
+
+// A pilot has one pair and one look. The pairs, cells and looks of the planned run share its error, so it detects less.
+func TestAPlanSharesTheErrorAsItsRunWill(t *testing.T) {
+	pilot := result.Earlier{Rounds: 4, Noise: []result.Noise{{Metric: "latency_p50", A: "other", B: "base", Error: 0.04, Freedom: 6}}}
+	for name, c := range map[string]struct {
+		pairs  int
+		looks  []int
+		margin float64
+		few    float64 // the ratio that 4 rounds detect
+		many   float64 // that 12 rounds detect
+	}{
+		"one pair":            {1, nil, 0, 1.144, 1.071},
+		"20 pairs":            {20, nil, 0, 1.282, 1.108},
+		"20 pairs, two looks": {20, []int{4, 12}, 0, 1.326, 1.116},
+		"a large margin":      {1, nil, 0.5, 1.551, 1.530},
+	} {
+		p := result.Plan{Arms: []string{"base", "other"}, Pairs: c.pairs, Looks: c.looks, Margin: c.margin, Fewest: result.PlannedRun{Rounds: 4}, Most: result.PlannedRun{Rounds: 12}}
+		p = Foresee(p, []result.Earlier{pilot})
+		few, many := p.Fewest.Tells["latency_p50"], p.Most.Tells["latency_p50"]
+		if math.Abs(few-c.few) > 0.001 || math.Abs(many-c.many) > 0.001 {
+			t.Errorf("%s: 4 rounds detect %.4f and 12 detect %.4f, want %g and %g", name, few, many, c.few, c.many)
+		}
+	}
+	d := arms(t, 10.9, 9.4, 10.6, 9.2, 10.3)
+	d.Arms = append(d.Arms, d.Arms[0], d.Arms[1])
+	d.Arms[2].Name, d.Arms[3].Name, d.Arms[3].Control = "third", "other-again", "other"
+	for _, v := range Assemble(d).Verdicts {
+		if want := 1 - 0.05/float64(Pairs(d)); v.Kind.AnswersQuestion() && !v.Secondary && math.Abs(v.Level-want) > 1e-9 {
+			t.Errorf("the run compares %s with %s at the level %g, and a plan expects %g", v.A, v.B, v.Level, want)
+		}
 	}
 }

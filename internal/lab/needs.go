@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"rpclab/internal/analysis"
 	"rpclab/internal/experiment"
 	"rpclab/internal/result"
 	"rpclab/internal/tool"
@@ -21,9 +22,10 @@ func (p Plan) Tools() []string {
 	return names
 }
 
-// Needs adds to a plan's description what the run starts on this machine.
+// Needs adds to a plan's description what the run starts on this machine, and how many pairs it compares.
 func (p Plan) Needs(to result.Plan) result.Plan {
 	to.Tools, to.Missing = p.Tools(), []string{}
+	to.Pairs = analysis.Pairs(header(p.Plan, p.trials, Options{}))
 	together, memory := map[string]int{}, map[string]uint64{} // of the first round, by cell and group
 	for _, t := range p.trials {
 		if t.Round > 1 {

@@ -19,7 +19,6 @@ type Earlier struct {
 	Rounds  int     `json:"rounds"`
 	Trials  int     `json:"trials"`
 	TookMS  float64 `json:"took_ms"` // from the start of the first trial
-	Margin  float64 `json:"margin"`
 	// Memory is the most that callers, servers and proxies used at a time, in bytes; nil: not known.
 	Memory *uint64 `json:"memory_bytes"`
 	// Noise is that of the headline verdicts; empty: not known.
@@ -33,21 +32,20 @@ type Noise struct {
 	B       string  `json:"b"`
 	Error   float64 `json:"error"` // as in [Power], with Freedom
 	Freedom float64 `json:"freedom"`
-	Level   float64 `json:"level"` // of the interval
 }
 
 // EarlierOf returns what a plan uses of a finished run.
 func EarlierOf(d Document) Earlier {
 	e := Earlier{
 		ID: d.ID, Quick: d.Quick, Cluster: d.Cluster, CPUs: d.Machine.CPUs, Model: d.Machine.Model,
-		Rounds: d.Rounds, TookMS: Milliseconds(d.Lasted()), Margin: d.Margin, Memory: memoryOf(d),
+		Rounds: d.Rounds, TookMS: Milliseconds(d.Lasted()), Memory: memoryOf(d),
 	}
 	for _, a := range d.Arms {
 		e.Trials += len(a.Trials)
 	}
 	for _, v := range d.Verdicts {
 		if v.Power != nil && !v.Unfit && v.Kind.AnswersQuestion() {
-			e.Noise = append(e.Noise, Noise{v.Metric, v.A, v.B, v.Power.Error, v.Power.Freedom, v.Level})
+			e.Noise = append(e.Noise, Noise{v.Metric, v.A, v.B, v.Power.Error, v.Power.Freedom})
 		}
 	}
 	return e

@@ -14,8 +14,8 @@ func TestAPlanReadsNoDocumentsOfEarlierRuns(t *testing.T) {
 		d := sampleDocument(t)
 		d.ID, d.Started = id, start.Add(time.Duration(minute)*time.Minute)
 		d.Verdicts = []Verdict{
-			{Metric: "latency_p50", A: "pool", B: "shared", Kind: OfBaseline, Level: 0.99, Power: &Power{Error: 0.02, Freedom: 3}},
-			{Metric: "latency_p50", A: "again", B: "shared", Kind: OfControl, Level: 0.95, Power: &Power{Error: 0.02, Freedom: 3}},
+			{Metric: "latency_p50", A: "pool", B: "shared", Kind: OfBaseline, Power: &Power{Error: 0.02, Freedom: 3}},
+			{Metric: "latency_p50", A: "again", B: "shared", Kind: OfControl, Power: &Power{Error: 0.02, Freedom: 3}},
 		}
 		change(&d)
 		must(t, s.Save(ctx, d))
@@ -36,7 +36,7 @@ func TestAPlanReadsNoDocumentsOfEarlierRuns(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if noise := got[0].Noise; len(noise) != 1 || noise[0] != (Noise{"latency_p50", "pool", "shared", 0.02, 3, 0.99}) {
+	if noise := got[0].Noise; len(noise) != 1 || noise[0] != (Noise{"latency_p50", "pool", "shared", 0.02, 3}) {
 		t.Errorf("the noise is %+v, want that of the verdict that answers the question", noise)
 	}
 }

@@ -18,6 +18,11 @@ type Plan struct {
 	Fewest      PlannedRun `json:"fewest"`
 	Most        PlannedRun `json:"most"`
 	TimeLimitMS int64      `json:"time_limit_ms,omitempty"` // 0: none
+	// Pairs is the number of pairs of arms, in all cells, that answer the question and share the error of the run.
+	Pairs int `json:"pairs"`
+	// Looks are the numbers of rounds after which the run examines its verdicts; empty: the number is fixed.
+	Looks  []int   `json:"looks,omitempty"`
+	Margin float64 `json:"margin"` // the largest difference that counts as none, as a share
 	// RoundsForVerdict is the smallest number of rounds with which verdicts are possible.
 	RoundsForVerdict int `json:"rounds_for_verdict"`
 	// From are the IDs of the earlier runs on this machine from which times, differences and memory are

@@ -52,6 +52,13 @@ func (p Precision) After(rounds float64) Precision {
 	return p
 }
 
+// Under returns the precision with the margin of o and the share of the error that o leaves to one verdict.
+func (p Precision) Under(o Options) Precision {
+	o = o.withDefaults()
+	p.Alpha, p.Margin = o.alpha(), o.Margin
+	return p
+}
+
 // RoundsFor returns the number of rounds, at most [MaxRounds], with which a comparison detects a true ratio
 // with a probability of power.
 func (p Precision) RoundsFor(ratio, power float64) int {
