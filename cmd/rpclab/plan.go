@@ -130,9 +130,7 @@ func (f planner) runPilot(c *cobra.Command, plan lab.Plan) (d result.Document, e
 }
 
 func plannedRun(plan lab.Plan, rounds int) result.PlannedRun {
-	return result.PlannedRun{
-		Rounds: rounds, Trials: rounds * len(plan.Trials) / max(plan.Rounds, 1), LoadMS: result.Milliseconds(plan.LoadTime(rounds)),
-	}
+	return result.PlannedRun{Rounds: rounds, Trials: rounds * len(plan.Trials) / max(plan.Rounds, 1)}
 }
 
 // earlier returns the last stored runs of the experiment on this machine: those that --quick scaled down, or
@@ -156,7 +154,7 @@ func (f planner) earlier(ctx context.Context, plan lab.Plan) (same []result.Earl
 			if run.Quick != quick {
 				continue
 			}
-			if run.Trials == 0 { // stored by an older rpclab
+			if run.Trials == 0 || len(run.Loads) == 0 { // stored by an older rpclab
 				d, _, err := store.Get(ctx, run.ID)
 				if err != nil {
 					return nil, err

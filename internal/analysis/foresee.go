@@ -3,7 +3,9 @@ package analysis
 import (
 	"math"
 	"slices"
+	"sort"
 
+	"rpclab/internal/experiment"
 	"rpclab/internal/result"
 	"rpclab/internal/verdict"
 )
@@ -17,26 +19,26 @@ func Earlier(d result.Document) result.Earlier {
 	return result.EarlierOf(d)
 }
 
-// Foresee adds to a plan what earlier runs of the experiment on this machine show: how long the run takes,
-// which differences it detects, and how much memory it uses.
+// Foresee adds to a plan what its loads and earlier runs of the experiment on this machine show: how long the run
+// takes, which differences it detects, and how much memory it uses.
 func Foresee(p result.Plan, earlier []result.Earlier) result.Plan {
 	p.From = []string{}
-	perTrial, tells := []float64{}, map[string][]verdict.Precision{} // with rounds as the unit
+	tells := map[string][]verdict.Precision{} // with rounds as the unit
 	for _, e := range earlier {
 		if e.ID != "" { // it is stored
 			p.From = append(p.From, e.ID)
 		}
 		p.Memory = moreMemory(p.Memory, e.Memory)
-		if e.Trials > 0 {
-			perTrial = append(perTrial, e.TookMS/float64(e.Trials))
-		}
 		for metric, precision := range worstPairs(e, p.Arms) {
 			tells[metric] = append(tells[metric], precision)
 		}
 	}
-	if limit := float64(p.TimeLimitMS); limit > 0 && len(perTrial) > 0 && !p.Scaled {
+	if limit := float64(p.TimeLimitMS); limit > 0 {
 		perRound := p.Most.Trials / max(p.Most.Rounds, 1)
-		p.Most.Rounds = min(p.Most.Rounds, max(p.Fewest.Rounds, int(limit/(middle(perTrial)*float64(perRound)))))
+		p.Most.Rounds = p.Fewest.Rounds + sort.Search(p.Most.Rounds-p.Fewest.Rounds, func(more int) bool {
+			took := duration(p, p.Fewest.Rounds+more+1, earlier)
+			return took != nil && (took[0]+took[1])/2 > limit
+		})
 		p.Most.Trials = p.Most.Rounds * perRound
 	}
 	for _, run := range []*result.PlannedRun{&p.Fewest, &p.Most} {
@@ -52,12 +54,85 @@ func Foresee(p result.Plan, earlier []result.Earlier) result.Plan {
 			}
 			run.Tells[metric] = middle(ratios)
 		}
-		if len(perTrial) > 0 && !p.Scaled {
-			took := math.Round(middle(perTrial) * float64(run.Trials))
-			run.TookMS = &took
-		}
+		run.TookMS, run.LoadMS = duration(p, run.Rounds, earlier), leastLoad(p, run.Rounds)
+	}
+	if took := p.Most.TookMS; took != nil && p.TimeLimitMS > 0 {
+		took[1] = max(took[0], min(took[1], float64(p.TimeLimitMS)))
 	}
 	return p
+}
+
+// duration returns from what to what a number of rounds takes, in ms, by earlier runs; nil: not known.
+func duration(p result.Plan, rounds int, earlier []result.Earlier) *[2]float64 {
+	var low, high []float64
+	for _, e := range earlier {
+		if from, to := durationBy(e, p, rounds); to > 0 {
+			low, high = append(low, from), append(high, to)
+		}
+	}
+	if len(low) == 0 {
+		return nil
+	}
+	return &[2]float64{math.Round(middle(low)), math.Round(middle(high))}
+}
+
+// durationBy returns from what to what a number of rounds takes, in ms, by one earlier run; 0: not known.
+func durationBy(e result.Earlier, p result.Plan, rounds int) (low, high float64) {
+	starts, measured := 0, 0.0
+	for _, l := range p.Loads {
+		from, to := loadBy(e, l)
+		low, high = low+from*float64(rounds*l.Trials), high+to*float64(rounds*l.Trials)
+		starts += l.Trials
+	}
+	for _, l := range e.Loads {
+		measured += l.MeanMS * float64(l.Trials)
+	}
+	if measured == 0 || e.Starts == 0 {
+		return 0, 0
+	}
+	rest := [2]float64{e.RestMS * float64(starts) / float64(e.Starts), e.RestMS * (low + high) / 2 / measured}
+	switch p.Design {
+	case "", experiment.Isolated: // an arm starts for each trial
+		rest[0] *= float64(rounds)
+		rest[1] = rest[0]
+	case experiment.SideBySide:
+		low, high = low/float64(len(p.Arms)), high/float64(len(p.Arms))
+	}
+	// Arms in turns start once, and pause after each block. How much of the rest was starts is not known.
+	return low + min(rest[0], rest[1]), high + max(rest[0], rest[1])
+}
+
+// loadBy returns from what to what a planned load takes, in ms, by those of an earlier run: the same one, else all of
+// its arm, else all.
+func loadBy(e result.Earlier, planned result.LoadTime) (low, high float64) {
+	for want := 2; want >= 0 && high == 0; want-- {
+		low = math.Inf(1)
+		for _, l := range e.Loads {
+			likeness := 0
+			if l.Arm == planned.Arm {
+				likeness++
+				if l.Cell == planned.Cell {
+					likeness++
+				}
+			}
+			if likeness == want && l.Trials > 0 {
+				from, to := planned.Between(l)
+				low, high = min(low, from), max(high, to)
+			}
+		}
+	}
+	return min(low, high), high
+}
+
+// leastLoad returns how long the loads of a number of rounds take at least, in ms.
+func leastLoad(p result.Plan, rounds int) (all float64) {
+	for _, l := range p.Loads {
+		all += l.LeastMS * float64(rounds*l.Trials)
+	}
+	if p.Design == experiment.SideBySide {
+		all /= float64(len(p.Arms))
+	}
+	return all
 }
 
 // Pairs returns how many pairs of arms answer the question of a run, in all cells. They share its error.

@@ -11,7 +11,7 @@ func TestAPlanTellsMoreWithMoreRounds(t *testing.T) {
 	d := arms(t, 10.9, 9.4, 10.6, 9.2, 10.3)
 	d.ID, d.Rounds = "earlier", 5
 	d = Assemble(d)
-	p := result.Plan{Arms: []string{"base", "other"}, Fewest: result.PlannedRun{Rounds: 5, Trials: 10}, Most: result.PlannedRun{Rounds: 10, Trials: 20}}
+	p := result.Plan{Arms: []string{"base", "other"}, Loads: []result.LoadTime{{Arm: "base", Trials: 1}, {Arm: "other", Trials: 1}}, Fewest: result.PlannedRun{Rounds: 5, Trials: 10}, Most: result.PlannedRun{Rounds: 10, Trials: 20}}
 	p = Foresee(p, []result.Earlier{Earlier(d)})
 	few, many := p.Fewest.Tells["latency_p50"], p.Most.Tells["latency_p50"]
 	if v := p50(t, d); few < v.Power.Ratio80-1e-9 || few > v.Power.Ratio80+1e-9 || !(1 < many && many < few) {
@@ -58,6 +58,49 @@ func TestAPlanSharesTheErrorAsItsRunWill(t *testing.T) {
 	for _, v := range Assemble(d).Verdicts {
 		if want := 1 - 0.05/float64(Pairs(d)); v.Kind.AnswersQuestion() && !v.Secondary && math.Abs(v.Level-want) > 1e-9 {
 			t.Errorf("the run compares %s with %s at the level %g, and a plan expects %g", v.A, v.B, v.Level, want)
+		}
+	}
+}
+
+// The earlier run had 10 s for starts and pauses, and bursts of 100 calls which took 20 ms over their delay of 100 ms.
+func TestAPlanSaysFromWhatToWhatItTakes(t *testing.T) {
+	burst := func(arm string, delay, calls, mean float64, trials int) result.LoadTime {
+		return result.LoadTime{Arm: arm, LeastMS: delay, Calls: calls, Turns: 1, MeanMS: mean, Trials: trials}
+	}
+	earlier := result.Earlier{Trials: 40, Starts: 2, TookMS: 14.8e3, RestMS: 10e3, Loads: []result.LoadTime{
+		burst("base", 100, 100, 120, 20), burst("other", 100, 100, 120, 20),
+	}}
+	for name, c := range map[string]struct {
+		design string
+		loads  []result.LoadTime
+		limit  int64
+		starts int // of the earlier run
+		few    [2]float64
+		many   [2]float64
+		rounds int // at most
+	}{
+		"the same run, and twice its rounds": {"interleaved", []result.LoadTime{burst("base", 100, 100, 0, 1), burst("other", 100, 100, 0, 1)}, 0, 2,
+			[2]float64{14.8e3, 14.8e3}, [2]float64{19.6e3, 29.6e3}, 40},
+		"isolated arms start again": {"isolated", []result.LoadTime{burst("base", 100, 100, 0, 1), burst("other", 100, 100, 0, 1)}, 0, 40,
+			[2]float64{14.8e3, 14.8e3}, [2]float64{29.6e3, 29.6e3}, 40},
+		"larger bursts": {"isolated", []result.LoadTime{burst("base", 500, 1000, 0, 1), burst("other", 500, 1000, 0, 1)}, 0, 40,
+			[2]float64{30.8e3, 38e3}, [2]float64{61.6e3, 76e3}, 40},
+		"an arm that was not measured": {"isolated", []result.LoadTime{burst("base", 100, 100, 0, 1), burst("third", 100, 100, 0, 1)}, 0, 40,
+			[2]float64{14.8e3, 14.8e3}, [2]float64{29.6e3, 29.6e3}, 40},
+		"a time limit": {"isolated", []result.LoadTime{burst("base", 100, 100, 0, 1), burst("other", 100, 100, 0, 1)}, 20_000, 40,
+			[2]float64{14.8e3, 14.8e3}, [2]float64{19.98e3, 19.98e3}, 27},
+		"side by side": {"side-by-side", []result.LoadTime{burst("base", 100, 100, 0, 1), burst("other", 100, 100, 0, 1)}, 0, 2,
+			[2]float64{12.4e3, 12.4e3}, [2]float64{14.8e3, 24.8e3}, 40},
+	} {
+		earlier.Starts = c.starts
+		p := result.Plan{Arms: []string{"base", "other"}, Design: c.design, Loads: c.loads, TimeLimitMS: c.limit, Scaled: true,
+			Fewest: result.PlannedRun{Rounds: 20, Trials: 40}, Most: result.PlannedRun{Rounds: 40, Trials: 80}}
+		p = Foresee(p, []result.Earlier{earlier})
+		if few, many := p.Fewest.TookMS, p.Most.TookMS; few == nil || many == nil || *few != c.few || *many != c.many || p.Most.Rounds != c.rounds {
+			t.Errorf("%s: %v, and at most %v with %d rounds; want %v, %v and %d", name, few, many, p.Most.Rounds, c.few, c.many, c.rounds)
+		}
+		if p = Foresee(p, nil); p.Most.TookMS != nil || p.Fewest.LoadMS == 0 {
+			t.Errorf("%s: without an earlier run it takes %v, with %g ms of load; want not known, and that of the delays", name, p.Most.TookMS, p.Fewest.LoadMS)
 		}
 	}
 }

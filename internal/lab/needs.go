@@ -22,10 +22,18 @@ func (p Plan) Tools() []string {
 	return names
 }
 
-// Needs adds to a plan's description what the run starts on this machine, and how many pairs it compares.
+// Needs adds to a plan's description what the run starts on this machine, how many pairs it compares, and its loads.
 func (p Plan) Needs(to result.Plan) result.Plan {
 	to.Tools, to.Missing = p.Tools(), []string{}
-	to.Pairs = analysis.Pairs(header(p.Plan, p.trials, Options{}))
+	d := header(p.Plan, p.trials, Options{})
+	to.Pairs, to.Loads = analysis.Pairs(d), result.LoadTimes(d)
+	for i, l := range to.Loads {
+		for _, t := range p.trials {
+			if t.Round == 1 && t.Arm == l.Arm && result.Cell(t.Cell).Key() == l.Cell {
+				to.Loads[i].Trials++
+			}
+		}
+	}
 	together, memory := map[string]int{}, map[string]uint64{} // of the first round, by cell and group
 	for _, t := range p.trials {
 		if t.Round > 1 {

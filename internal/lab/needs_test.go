@@ -8,23 +8,38 @@ import (
 	"rpclab/internal/result"
 )
 
+// channels returns what a plan of the built-in experiment needs.
+func channels(t *testing.T, o experiment.Options) result.Plan {
+	t.Helper()
+	file, doc, err := experiments.Open("channels")
+	if err != nil {
+		t.Fatal(err)
+	}
+	expanded, err := experiment.Expand(file, doc, o, Vocabulary())
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := Resolve(expanded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan.Needs(result.Plan{})
+}
+
 // The control of channels and the pair of its confound are families of their own.
 func TestAPlanCountsThePairsThatShareTheError(t *testing.T) {
 	for pairs, o := range map[int]experiment.Options{20: {}, 5: {Quick: true}, 4: {Arms: []string{"shared", "shared-again", "pool"}}} {
-		file, doc, err := experiments.Open("channels")
-		if err != nil {
-			t.Fatal(err)
-		}
-		expanded, err := experiment.Expand(file, doc, o, Vocabulary())
-		if err != nil {
-			t.Fatal(err)
-		}
-		plan, err := Resolve(expanded)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := plan.Needs(result.Plan{}).Pairs; got != pairs {
+		if got := channels(t, o).Pairs; got != pairs {
 			t.Errorf("%+v: %d pairs share the error, want %d", o, got, pairs)
 		}
+	}
+}
+
+// The delay of the servers is the least time of a burst.
+func TestAPlanHasTheLoadsOfEachRound(t *testing.T) {
+	loads := channels(t, experiment.Options{Arms: []string{"shared", "pool"}}).Loads
+	want := result.LoadTime{Arm: "shared", Cell: result.Cell{"load.burst": 1000}.Key(), LeastMS: 500, Calls: 1000, Turns: 1, Trials: 1}
+	if len(loads) != 8 || loads[0] != want {
+		t.Errorf("%d loads, first %+v; want 8, first %+v", len(loads), loads[0], want)
 	}
 }

@@ -72,19 +72,22 @@ func plannedRuns(p *page, d result.Plan) {
 	if d.TimeLimitMS > 0 {
 		limit := about(time.Duration(d.TimeLimitMS) * time.Millisecond)
 		p.item("It begins no round that would end after " + limit + ".")
-		if least := d.Fewest; least.LoadMS > float64(d.TimeLimitMS) || least.TookMS != nil && *least.TookMS > float64(d.TimeLimitMS) {
+		if least := d.Fewest; least.LoadMS > float64(d.TimeLimitMS) || least.TookMS != nil && least.TookMS[0] > float64(d.TimeLimitMS) {
 			p.alarm(fmt.Sprintf("The time limit is too short for a verdict: %s take %s.", plural(least.Rounds, "round"), timeOfPlan(least)))
 		}
 	}
-	if len(metrics) > 0 {
-		from, load := "a pilot of "+about(inMS(d.PilotMS)), " Its load"
-		switch len(d.From) {
-		case 0:
-		case 1:
-			from = "run " + clean(d.From[0])
-		default:
-			from, load = fmt.Sprintf("%d runs, the last %s", len(d.From), clean(d.From[0])), " Their loads"
+	from, load := sourceOfPlan(d)
+	switch most := d.Most; {
+	case most.TookMS != nil:
+		text := "takes: estimated from the starts and calls of " + from + ". A busier machine takes longer."
+		if d.PilotMS > 0 {
+			text += " Arms that it did not measure may start more slowly."
 		}
+		p.item(text)
+	case most.LoadMS > 0:
+		p.item("takes: the time of the loads alone. How long starts and calls take is not known.")
+	}
+	if len(metrics) > 0 {
 		text := "detects: the smallest difference that 80 % of such runs detect in every pair, estimated from the noise of " + from + "."
 		if d.Scaled {
 			text += load + " had another length; longer loads have less noise."
@@ -106,6 +109,17 @@ func plannedRuns(p *page, d result.Plan) {
 	p.item("The differences that it detects are not known: " + why + ". A short run measures the noise: `" + clean(d.Pilot) + "`" + pilotAdvice(d))
 }
 
+// sourceOfPlan returns what was measured before, and its load at the start of a sentence.
+func sourceOfPlan(d result.Plan) (from, load string) {
+	switch len(d.From) {
+	case 0:
+		return "a pilot of " + about(inMS(d.PilotMS)), " Its load"
+	case 1:
+		return "run " + clean(d.From[0]), " Its load"
+	}
+	return fmt.Sprintf("%d runs, the last %s", len(d.From), clean(d.From[0])), " Their loads"
+}
+
 func pilotAdvice(d result.Plan) string {
 	if len(d.From) > 0 || d.PilotMS > 0 {
 		return ""
@@ -114,8 +128,12 @@ func pilotAdvice(d result.Plan) string {
 }
 
 func timeOfPlan(run result.PlannedRun) string {
-	if run.TookMS != nil {
-		return "about " + about(inMS(*run.TookMS))
+	if took := run.TookMS; took != nil {
+		low, high := inMS(took[0]), inMS(took[1])
+		if about(low) == about(high) {
+			return "about " + about(high)
+		}
+		return timesFromTo(low, high)
 	}
 	if run.LoadMS > 0 {
 		return "over " + about(inMS(run.LoadMS))

@@ -27,3 +27,30 @@ func TestDifferencesOfAPlan(t *testing.T) {
 		}
 	}
 }
+
+func TestAPlanSaysWhatItsTimeIsEstimatedFrom(t *testing.T) {
+	took := func(low, high float64) *[2]float64 { return &[2]float64{low, high} }
+	for name, c := range map[string]struct {
+		run  result.PlannedRun
+		plan result.Plan
+		want []string
+	}{
+		"a range":     {result.PlannedRun{TookMS: took(90e3, 240e3)}, result.Plan{From: []string{"x7"}}, []string{"90 s to 4 min", "takes: estimated from the starts and calls of run x7."}},
+		"one time":    {result.PlannedRun{TookMS: took(20.1e3, 20.4e3)}, result.Plan{From: []string{"x7"}}, []string{"about 21 s"}},
+		"a pilot":     {result.PlannedRun{TookMS: took(60e3, 80e3)}, result.Plan{PilotMS: 9e3}, []string{"60 to 80 s", "a pilot of 9 s. A busier machine takes longer. Arms that it did not measure may start more slowly."}},
+		"loads alone": {result.PlannedRun{LoadMS: 168e3}, result.Plan{}, []string{"over 2.8 min", "takes: the time of the loads alone."}},
+		"nothing":     {result.PlannedRun{}, result.Plan{}, []string{"not known"}},
+	} {
+		c.run.Rounds, c.plan.Fewest, c.plan.Most = 4, c.run, c.run
+		var out strings.Builder
+		if err := Plan(&out, c.plan, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(strings.Fields(out.String()), " ")
+		for _, want := range c.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: the plan lacks %q:\n%s", name, want, out.String())
+			}
+		}
+	}
+}

@@ -18,7 +18,12 @@ type Earlier struct {
 	Model   string  `json:"model"` // of the CPU
 	Rounds  int     `json:"rounds"`
 	Trials  int     `json:"trials"`
-	TookMS  float64 `json:"took_ms"` // from the start of the first trial
+	TookMS  float64 `json:"took_ms"` // from the start of the run
+	// Loads are the times of its loads; empty: not known. RestMS is the part of TookMS without a load, in which Starts
+	// arms started, rehearsed, paused and ended.
+	Loads  []LoadTime `json:"loads"`
+	RestMS float64    `json:"rest_ms"`
+	Starts int        `json:"starts"`
 	// Memory is the most that callers, servers and proxies used at a time, in bytes; nil: not known.
 	Memory *uint64 `json:"memory_bytes"`
 	// Noise is that of the headline verdicts; empty: not known.
@@ -38,17 +43,39 @@ type Noise struct {
 func EarlierOf(d Document) Earlier {
 	e := Earlier{
 		ID: d.ID, Quick: d.Quick, Cluster: d.Cluster, CPUs: d.Machine.CPUs, Model: d.Machine.Model,
-		Rounds: d.Rounds, TookMS: Milliseconds(d.Lasted()), Memory: memoryOf(d),
+		Rounds: d.Rounds, TookMS: Milliseconds(d.took()), Loads: LoadTimes(d), Memory: memoryOf(d),
 	}
+	loads := 0.0
 	for _, a := range d.Arms {
 		e.Trials += len(a.Trials)
+		groups := map[int]bool{}
+		for _, t := range a.Trials {
+			groups[t.Group] = true
+			loads += t.ElapsedMS
+		}
+		e.Starts += len(groups)
 	}
+	switch d.Design {
+	case "", "isolated":
+		e.Starts = e.Trials
+	case "side-by-side":
+		loads /= 2
+	}
+	e.RestMS = max(0, e.TookMS-loads)
 	for _, v := range d.Verdicts {
 		if v.Power != nil && !v.Unfit && v.Kind.AnswersQuestion() {
 			e.Noise = append(e.Noise, Noise{v.Metric, v.A, v.B, v.Power.Error, v.Power.Freedom})
 		}
 	}
 	return e
+}
+
+// took returns how long the run took, with the starts before its first trial.
+func (d Document) took() time.Duration {
+	if d.Finished == nil || d.Started.IsZero() {
+		return d.Lasted()
+	}
+	return d.Finished.Sub(d.Started)
 }
 
 // Lasted returns how long the trials of the run took.

@@ -18,6 +18,8 @@ type Plan struct {
 	Fewest      PlannedRun `json:"fewest"`
 	Most        PlannedRun `json:"most"`
 	TimeLimitMS int64      `json:"time_limit_ms,omitempty"` // 0: none
+	// Loads are its loads, by arm and cell.
+	Loads []LoadTime `json:"-"`
 	// Pairs is the number of pairs of arms, in all cells, that answer the question and share the error of the run.
 	Pairs int `json:"pairs"`
 	// Looks are the numbers of rounds after which the run examines its verdicts; empty: the number is fixed.
@@ -52,9 +54,9 @@ type Plan struct {
 type PlannedRun struct {
 	Rounds int `json:"rounds"`
 	Trials int `json:"trials"`
-	// TookMS is the expected duration; nil: not known. LoadMS is the least time during which calls are due.
-	TookMS *float64 `json:"took_ms"`
-	LoadMS float64  `json:"load_ms"`
+	// TookMS is from what to what the duration is expected; nil: not known. LoadMS is the time that loads take at least.
+	TookMS *[2]float64 `json:"took_ms"`
+	LoadMS float64     `json:"load_ms"`
 	// Tells are the smallest true ratios that 80 % of such runs detect in every pair, by headline metric;
 	// empty: not known, or the run has too few rounds for a verdict.
 	Tells map[string]float64 `json:"tells"`
