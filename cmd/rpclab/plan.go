@@ -49,7 +49,7 @@ func (f planner) show(c *cobra.Command, plan lab.Plan) error {
 	planned := plan.Needs(result.Plan{
 		Schema: result.PlanSchema, Experiment: plan.Name, Question: plan.Question, Design: plan.Design,
 		Command: f.command, Pilot: f.quick, Cells: len(plan.Cells), TimeLimitMS: plan.TimeLimit.Milliseconds(), Groups: groups,
-		Looks: plan.Looks, Margin: plan.Margin, RoundsForVerdict: experiment.FewestRounds(plan.Design),
+		Looks: plan.Looks, Margin: plan.Margin,
 	})
 	for _, a := range plan.Arms {
 		planned.Arms = append(planned.Arms, a.Name)

@@ -135,6 +135,14 @@ func leastLoad(p result.Plan, rounds int) (all float64) {
 	return all
 }
 
+// ByRankOnly reports whether all headline metrics are compared by their order, which takes more rounds the more pairs
+// there are.
+func ByRankOnly(headline []string) bool {
+	return len(headline) > 0 && !slices.ContainsFunc(headline, func(name string) bool {
+		return !slices.ContainsFunc(namedMetrics, func(m metric) bool { return m.name == name && m.byRank })
+	})
+}
+
 // Pairs returns how many pairs of arms answer the question of a run, in all cells. They share its error.
 func Pairs(d result.Document) (n int) {
 	for _, p := range comparisons(d) {

@@ -9,6 +9,7 @@ import (
 	"rpclab/internal/experiment"
 	"rpclab/internal/result"
 	"rpclab/internal/tool"
+	"rpclab/internal/verdict"
 )
 
 // Tools returns the programs that routes of the plan start, by name, in the order of the arms.
@@ -22,11 +23,15 @@ func (p Plan) Tools() []string {
 	return names
 }
 
-// Needs adds to a plan's description what the run starts on this machine, how many pairs it compares, and its loads.
+// Needs adds to a plan's description what the run starts on this machine, how many pairs it compares in how many rounds, and its loads.
 func (p Plan) Needs(to result.Plan) result.Plan {
 	to.Tools, to.Missing = p.Tools(), []string{}
 	d := header(p.Plan, p.trials, Options{})
 	to.Pairs, to.Loads = analysis.Pairs(d), result.LoadTimes(d)
+	to.RoundsForVerdict = experiment.FewestRounds(p.Design)
+	if analysis.ByRankOnly(d.Headline) {
+		to.RoundsForVerdict = verdict.RankRounds(verdict.Options{Family: to.Pairs})
+	}
 	for i, l := range to.Loads {
 		for _, t := range p.trials {
 			if t.Round == 1 && t.Arm == l.Arm && result.Cell(t.Cell).Key() == l.Cell {

@@ -11,7 +11,12 @@ import (
 // channels returns what a plan of the built-in experiment needs.
 func channels(t *testing.T, o experiment.Options) result.Plan {
 	t.Helper()
-	file, doc, err := experiments.Open("channels")
+	return planned(t, "channels", o)
+}
+
+func planned(t *testing.T, name string, o experiment.Options) result.Plan {
+	t.Helper()
+	file, doc, err := experiments.Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,6 +36,15 @@ func TestAPlanCountsThePairsThatShareTheError(t *testing.T) {
 	for pairs, o := range map[int]experiment.Options{20: {}, 5: {Quick: true}, 4: {Arms: []string{"shared", "shared-again", "pool"}}} {
 		if got := channels(t, o).Pairs; got != pairs {
 			t.Errorf("%+v: %d pairs share the error, want %d", o, got, pairs)
+		}
+	}
+}
+
+// Failed calls are compared by rank, which takes the more rounds the more pairs there are.
+func TestAPlanSaysHowManyRoundsAVerdictNeeds(t *testing.T) {
+	for name, want := range map[string]int{"channels": 1, "contracts": 5, "rollout": 6, "policies": 4, "budget": 4} {
+		if got := planned(t, name, experiment.Options{}).RoundsForVerdict; got != want {
+			t.Errorf("%s: %d rounds, want %d", name, got, want)
 		}
 	}
 }
