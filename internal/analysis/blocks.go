@@ -53,7 +53,7 @@ func blockOf(trial, b result.Trial) result.Block {
 	return result.Block{
 		Cycle: b.Round, Place: b.Order, StartMS: result.Milliseconds(b.Started.Sub(trial.Started)),
 		Calls: b.Calls, Errors: b.Errors, Dropped: b.Dropped, Rate: b.Rate, ElapsedMS: b.ElapsedMS,
-		Latency: b.Latency, AnsweredLatency: b.AnsweredLatency, Lateness: b.Lateness,
+		Latency: b.Latency, AnsweredLatency: b.AnsweredLatency, Lateness: b.Lateness, AnsweredLateness: b.AnsweredLateness,
 		ClientCPU: b.Resources.Client.CPU, ServerCPU: b.Resources.Server.CPU, ProxyCPU: b.Resources.Proxy.CPU, GatewayCPU: b.Resources.Gateway.CPU,
 		Limited: b.Limited, LimitedBy: b.LimitedBy, Machine: b.Machine,
 	}

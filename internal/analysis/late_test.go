@@ -101,6 +101,36 @@ func TestFailedCallsDoNotMakeTheGeneratorLate(t *testing.T) {
 	}
 }
 
+// The same holds for groups of blocks: here a fifth of the blocks have successful calls that are late, and most have one
+// late call that failed.
+func TestFailedCallsDoNotMakeAGroupOfBlocksLate(t *testing.T) {
+	p99 := metrics[slices.IndexFunc(metrics, func(m metric) bool { return m.name == "latency_p99" })]
+	var blocks []result.Trial
+	for cycle := range 20 {
+		late, failed := 0, 1
+		if cycle%5 == 0 {
+			late = 2
+		}
+		if cycle%10 == 9 {
+			failed = 0
+		}
+		calls := append(sent(100-late-failed, 0, 33*ms), sent(late, 395*ms, 33*ms)...)
+		for _, call := range sent(failed, 395*ms, 0) {
+			call.Code = "UNAVAILABLE"
+			calls = append(calls, call)
+		}
+		blocks = append(blocks, openTrial(t, cycle+1, calls, 0))
+	}
+	trial := MergeBlocks(result.Trial{Round: 1}, blocks)
+	if b := trial.Blocks[1]; b.AnsweredLateness == nil || b.AnsweredLateness.P99 > 1 || trial.Blocks[9].AnsweredLateness != nil {
+		t.Errorf("lateness of the successful calls: %+v, and of a block without failures %+v", b.AnsweredLateness, trial.Blocks[9].AnsweredLateness)
+	}
+	arms, _, cycles := inGroups(p99, []result.Arm{{Name: "a", Trials: []result.Trial{trial}}}, nil, 1)
+	if got := p99.limit(arms[0]); trial.Limited != "" || cycles != 10 || got != "" {
+		t.Errorf("the trial is limited by %q, its groups of %d cycles by %q, want no limit", trial.Limited, cycles, got)
+	}
+}
+
 // A lost call counts as its deadline, however late it was sent.
 func TestLatenessDoesNotLimitAPercentileOfLostCalls(t *testing.T) {
 	p99 := metrics[slices.IndexFunc(metrics, func(m metric) bool { return m.name == "latency_p99" })]

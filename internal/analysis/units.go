@@ -153,7 +153,7 @@ func group(n int, cycles []int, blocks map[int]result.Block) result.Trial {
 		t := result.Trial{Machine: b.Machine, Limited: b.Limited, LimitedBy: b.LimitedBy}
 		t.Measures = result.Measures{
 			Calls: b.Calls, Errors: b.Errors, Dropped: b.Dropped, Rate: b.Rate, ElapsedMS: b.ElapsedMS,
-			Latency: b.Latency, AnsweredLatency: b.AnsweredLatency, Lateness: b.Lateness,
+			Latency: b.Latency, AnsweredLatency: b.AnsweredLatency, Lateness: b.Lateness, AnsweredLateness: b.AnsweredLateness,
 		}
 		t.Resources.Client.CPU, t.Resources.Server.CPU = b.ClientCPU, b.ServerCPU
 		t.Resources.Proxy.CPU, t.Resources.Gateway.CPU = b.ProxyCPU, b.GatewayCPU

@@ -16,6 +16,8 @@ type Block struct {
 	// AnsweredLatency is of the successful calls alone. nil: no call was lost, so it equals Latency.
 	AnsweredLatency *Histogram `json:"answered_latency_ms,omitempty"`
 	Lateness        Histogram  `json:"lateness_ms"` // of all calls that were sent
+	// AnsweredLateness is of the successful calls alone. nil: no call failed, so it equals Lateness.
+	AnsweredLateness *Histogram `json:"answered_lateness_ms,omitempty"`
 	// ClientCPU, ServerCPU, ProxyCPU and GatewayCPU are CPU time per call, in microseconds.
 	ClientCPU  float64       `json:"client_cpu_us_per_call"`
 	ServerCPU  float64       `json:"server_cpu_us_per_call"`
