@@ -50,13 +50,17 @@ func MergeBlocks(trial result.Trial, blocks []result.Trial) result.Trial {
 
 // blockOf summarizes a block of a trial.
 func blockOf(trial, b result.Trial) result.Block {
-	return result.Block{
+	block := result.Block{
 		Cycle: b.Round, Place: b.Order, StartMS: result.Milliseconds(b.Started.Sub(trial.Started)),
 		Calls: b.Calls, Errors: b.Errors, Dropped: b.Dropped, Rate: b.Rate, ElapsedMS: b.ElapsedMS,
 		Latency: b.Latency, AnsweredLatency: b.AnsweredLatency, Lateness: b.Lateness, AnsweredLateness: b.AnsweredLateness,
-		ClientCPU: b.Resources.Client.CPU, ServerCPU: b.Resources.Server.CPU, ProxyCPU: b.Resources.Proxy.CPU, GatewayCPU: b.Resources.Gateway.CPU,
+		ClientCPU: b.Resources.Client.CPU, ProxyCPU: b.Resources.Proxy.CPU, GatewayCPU: b.Resources.Gateway.CPU,
 		Limited: b.Limited, LimitedBy: b.LimitedBy, Machine: b.Machine,
 	}
+	if b.Resources.Server != (result.Usage{}) { // rpclab started it
+		block.ServerCPU = new(b.Resources.Server.CPU)
+	}
+	return block
 }
 
 // interferenceOf returns the mean interference of blocks; nil: not measured. In a block, steal time under half

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -155,7 +156,7 @@ func group(n int, cycles []int, blocks map[int]result.Block) result.Trial {
 			Calls: b.Calls, Errors: b.Errors, Dropped: b.Dropped, Rate: b.Rate, ElapsedMS: b.ElapsedMS,
 			Latency: b.Latency, AnsweredLatency: b.AnsweredLatency, Lateness: b.Lateness, AnsweredLateness: b.AnsweredLateness,
 		}
-		t.Resources.Client.CPU, t.Resources.Server.CPU = b.ClientCPU, b.ServerCPU
+		t.Resources.Client.CPU, t.Resources.Server.CPU = b.ClientCPU, *cmp.Or(b.ServerCPU, new(float64))
 		t.Resources.Proxy.CPU, t.Resources.Gateway.CPU = b.ProxyCPU, b.GatewayCPU
 		of = append(of, t)
 	}

@@ -24,6 +24,17 @@ func TestATrialMergesItsBlocks(t *testing.T) {
 	}
 }
 
+// rpclab does not know what a server used that it did not start.
+func TestABlockKnowsTheCPUTimeOfServersThatRpclabStarted(t *testing.T) {
+	blocks := []result.Trial{trial(t, 1, 10, 100), trial(t, 2, 10, 100)}
+	blocks[0].Resources.Server = result.Usage{}
+	blocks[1].Resources.Server = result.Usage{CPU: 7, RSS: 1}
+	m := MergeBlocks(result.Trial{Round: 1}, blocks)
+	if unknown, known := m.Blocks[0].ServerCPU, m.Blocks[1].ServerCPU; unknown != nil || known == nil || *known != 7 {
+		t.Errorf("the servers of the blocks used %v and %v µs per call, want nil and 7", unknown, known)
+	}
+}
+
 // A percentile is compared in groups of cycles that each have enough calls for it.
 func TestPairsOfArmsThatTakeTurnsAreGroupsOfCycles(t *testing.T) {
 	for _, c := range []struct {

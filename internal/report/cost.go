@@ -37,6 +37,9 @@ var (
 		{"server", func(r result.Resources) string { return used(r.Server.CPU) }},
 		{"control plane", func(r result.Resources) string { return used(r.Control.CPU) }},
 		{"all", func(r result.Resources) string {
+			if r.Server == (result.Usage{}) { // not known
+				return ""
+			}
 			return used(r.Client.CPU + r.Gateway.CPU + r.Proxy.CPU + r.Server.CPU + r.Control.CPU)
 		}},
 	}

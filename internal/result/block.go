@@ -18,9 +18,10 @@ type Block struct {
 	Lateness        Histogram  `json:"lateness_ms"` // of all calls that were sent
 	// AnsweredLateness is of the successful calls alone. nil: no call failed, so it equals Lateness.
 	AnsweredLateness *Histogram `json:"answered_lateness_ms,omitempty"`
-	// ClientCPU, ServerCPU, ProxyCPU and GatewayCPU are CPU time per call, in microseconds.
+	// ClientCPU, ServerCPU, ProxyCPU and GatewayCPU are CPU time per call, in microseconds. ServerCPU is nil (null in
+	// JSON) if rpclab did not start the server, so its usage is not known.
 	ClientCPU  float64       `json:"client_cpu_us_per_call"`
-	ServerCPU  float64       `json:"server_cpu_us_per_call"`
+	ServerCPU  *float64      `json:"server_cpu_us_per_call"`
 	ProxyCPU   float64       `json:"proxy_cpu_us_per_call,omitempty"`
 	GatewayCPU float64       `json:"gateway_cpu_us_per_call,omitempty"`
 	Limited    string        `json:"limited,omitempty"` // how the load generator limited the block

@@ -94,3 +94,11 @@ func TestAnUnknownServerUsageIsNull(t *testing.T) {
 		}
 	}
 }
+
+func TestAnUnknownServerUsageOfABlockIsNull(t *testing.T) {
+	for want, cpu := range map[string]*float64{`"server_cpu_us_per_call":null`: nil, `"server_cpu_us_per_call":0`: new(float64)} {
+		if text, err := json.Marshal(Block{ServerCPU: cpu}); err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s, %v; want %s", text, err, want)
+		}
+	}
+}
