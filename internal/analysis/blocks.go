@@ -24,7 +24,6 @@ func MergeBlocks(trial result.Trial, blocks []result.Trial) result.Trial {
 	for _, b := range blocks {
 		trial.ElapsedMS += b.ElapsedMS
 		trial.LimitedBy = cmp.Or(trial.LimitedBy, b.LimitedBy)
-		trial.MachineWarnings = append(trial.MachineWarnings, b.MachineWarnings...)
 		trial.Unknown = cmp.Or(trial.Unknown, b.Unknown)
 		trial.Groups = append(trial.Groups, b.Groups...)
 		addServers(trial.Servers, b.Servers)

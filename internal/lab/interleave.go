@@ -84,6 +84,9 @@ func (in *interleaving) round(ctx context.Context, trials []trial) ([]result.Tri
 	used, known := r.idle.total()
 	for i, a := range in.arms {
 		m := &r.measured[i]
+		if a.started != nil {
+			m.MachineWarnings = a.started.loader.blocks.warnings()
+		}
 		if m.Failed != "" {
 			m.Lost = append(m.Lost, a.close()...) // the next round starts it again
 			continue
@@ -111,6 +114,9 @@ func (in *interleaving) newRound() *interleavedRound {
 		m.Round, m.Group, m.Order, m.Started = a.trial.Round, a.trial.Group, a.trial.Order, time.Now().UTC()
 		r.measured = append(r.measured, m)
 		a.before.Lost = nil // this round reports them
+		if a.started != nil {
+			a.started.loader.blocks = newMachineWatch(in.runner.otherRuns, a.started.loader.processes)
+		}
 		cpu = append(cpu, a.cpu)
 	}
 	r.idle = newIdleWatch(cpu)
@@ -296,7 +302,7 @@ func (a *interleavedArm) cpu() (all time.Duration, known bool) {
 		return 0, false
 	}
 	var pids []int
-	for _, p := range append(a.started.bed.processes(), a.started.callers.localProcesses()...) {
+	for _, p := range a.started.loader.processes() {
 		pids = append(pids, p.PID)
 	}
 	all, err := measure.TreesCPU(pids...)

@@ -26,9 +26,10 @@ type loader struct {
 	processors func() measure.ProcessorTimes
 	otherRuns  func() []running.Run
 	progress   *progress
-	block      bool   // loads are short, and there are many
-	sideBySide bool   // at the same time as those of other arms
-	phase      string // of the run; empty: PhaseLoad
+	block      bool          // loads are short, and there are many
+	blocks     *machineWatch // of all blocks of a trial; nil: each load has its own
+	sideBySide bool          // at the same time as those of other arms
+	phase      string        // of the run; empty: PhaseLoad
 }
 
 // load makes one load, performs its events, and adds a summary of what it measured to a trial.
@@ -44,7 +45,7 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 	endMemory := recordMemory(servers)
 	endpoints := recordEndpoints(servers.Endpoints())
 	defer endpoints.stop()
-	endMachine := watchMachine(l.otherRuns, func() []measure.Watched { return append(l.bed.processes(), l.callers.localProcesses()...) })
+	endMachine := l.watchMachine()
 	endProcessors := recordProcessors(l.processors)
 	kernel, endJVMs := measure.ReadKernelCounters(), recordJVMs(l.bed)
 	proxyCPU := faultProxyCPU(servers)
@@ -121,6 +122,24 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 		r.CallsStarted = servers.CallCounts()
 	}
 	return r.Summarize(measured), nil
+}
+
+// processes returns all processes of this machine that take part in the load.
+func (l loader) processes() []measure.Watched {
+	return append(l.bed.processes(), l.callers.localProcesses()...)
+}
+
+// watchMachine watches the machine during a load. The returned function ends that and returns the warnings, but those of
+// a block belong to the whole trial.
+func (l loader) watchMachine() (end func() []result.MachineWarning) {
+	if l.blocks == nil {
+		return watchMachine(l.otherRuns, l.processes)
+	}
+	endBlock := l.blocks.load()
+	return func() []result.MachineWarning {
+		endBlock()
+		return nil
+	}
 }
 
 // recordJVMs returns a function that returns what Java virtual machines of a testbed spend on themselves until then;

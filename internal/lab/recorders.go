@@ -127,20 +127,6 @@ func (h *endpointHistory) stop() []cluster.Snapshot {
 	return h.sets
 }
 
-// recordOtherRuns reads which other runs use this machine. The returned function reads them again and
-// returns all. A run that starts and ends between the two readings is part of the CPU time of others.
-func recordOtherRuns(read func() []running.Run) func() []running.Run {
-	all := read()
-	return func() []running.Run {
-		for _, run := range read() {
-			if !slices.Contains(all, run) {
-				all = append(all, run)
-			}
-		}
-		return all
-	}
-}
-
 // recordProcessors reads the processors' counters and the CPU time of this process. The returned
 // function returns how much both have increased.
 func recordProcessors(read func() measure.ProcessorTimes) func() (processors measure.ProcessorTimes, own time.Duration) {
@@ -152,12 +138,47 @@ func recordProcessors(read func() measure.ProcessorTimes) func() (processors mea
 	}
 }
 
-// watchMachine starts to watch processes, the clock, and other runs on this machine. The returned function ends
-// that and returns the warnings.
+// machineWatch watches processes, the clock, and other runs on this machine during the loads of a trial.
+type machineWatch struct {
+	heartbeat *measure.Heartbeat
+	otherRuns func() []running.Run // now
+	runs      []running.Run        // so far
+}
+
+func newMachineWatch(otherRuns func() []running.Run, watched func() []measure.Watched) *machineWatch {
+	return &machineWatch{heartbeat: measure.NewHeartbeat(watched), otherRuns: otherRuns}
+}
+
+// load watches during a load. The returned function ends that. Another run that starts and ends during the load is not
+// noticed, but is part of the CPU time of others.
+func (w *machineWatch) load() (end func()) {
+	w.lookForRuns()
+	endTurn := w.heartbeat.Turn()
+	return func() {
+		endTurn()
+		w.lookForRuns()
+	}
+}
+
+func (w *machineWatch) lookForRuns() {
+	for _, run := range w.otherRuns() {
+		if !slices.Contains(w.runs, run) {
+			w.runs = append(w.runs, run)
+		}
+	}
+}
+
+// warnings returns those of all loads so far, which have ended.
+func (w *machineWatch) warnings() []result.MachineWarning {
+	return append(analysis.Shared(w.runs), analysis.Stalls(w.heartbeat.Stalls())...)
+}
+
+// watchMachine watches the machine during one load. The returned function ends that and returns the warnings.
 func watchMachine(otherRuns func() []running.Run, watched func() []measure.Watched) (end func() []result.MachineWarning) {
-	endOtherRuns := recordOtherRuns(otherRuns)
-	endHeartbeat := measure.Heartbeat(watched)
+	w := newMachineWatch(otherRuns, watched)
+	endLoad := w.load()
 	return func() []result.MachineWarning {
-		return append(analysis.Shared(endOtherRuns()), analysis.Stalls(endHeartbeat())...)
+		endLoad()
+		return w.warnings()
 	}
 }

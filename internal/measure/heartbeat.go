@@ -10,11 +10,13 @@ const (
 	// heartbeatInterval is the time between two beats. A beat reads one file of /proc for each process, in
 	// about 10 µs.
 	heartbeatInterval = 250 * time.Millisecond
-	// beatsPerCheck is the number of beats between two checks of whether processes wait for a processor,
-	// which read a file for each thread of a process that uses little CPU time.
-	beatsPerCheck = 4
-	// A process starves while its threads together wait for processors for at least mostWaited of a second,
-	// and use them for at most leastUsed of it. Threads that wait at the same time count more than once, so
+	// checkInterval is the time between two checks of whether processes wait for a processor, which read a file
+	// for each thread of a process.
+	checkInterval = 4 * heartbeatInterval
+	// beatsPerTree is the number of beats between two looks for the descendants of processes.
+	beatsPerTree = 20
+	// A process starves while its threads together wait for processors for at least mostWaited of the time between
+	// two checks, and use them for at most leastUsed of it. Threads that wait at the same time count more than once, so
 	// one of them must wait for at least mostOfOne.
 	mostWaited, mostOfOne, leastUsed = 0.9, 0.5, 0.1
 
@@ -52,36 +54,65 @@ type Stall struct {
 	Duration time.Duration
 }
 
-// Heartbeat watches processes until end is called. end returns the stalls, at most one of each kind for
-// each process. Heartbeat calls processes at each beat and only reads about them: it sends them nothing.
-func Heartbeat(processes func() []Watched) (end func() []Stall) {
-	h := newHeartbeat(processes)
-	done, stalls := make(chan struct{}), make(chan []Stall, 1)
-	beat := func() {
-		h.beat(readClocks())
-		h.last = readClocks() // processes may wait, for a deployment that starts servers
+// Heartbeat watches processes in one or several turns. A turn continues the one before it: what happens between turns
+// does not count, and a second of several short turns is a second.
+type Heartbeat struct {
+	processes func() []Watched
+	// Functions that read about a process; tests simulate them.
+	tree    func(pid int) []int
+	stopped func(pid int) bool
+	cpu     func(pid int) time.Duration
+	waits   func(pid int) map[int]time.Duration
+
+	beats      int
+	last       clocks
+	sinceCheck time.Duration            // of turns
+	pids       map[int][]int            // descendants, by process
+	frozen     map[string]time.Duration // so far, by name, of processes that are stopped now
+	used       map[int]scheduling       // at the last check, by process
+	spent      map[int]scheduling       // between the last check and the end of the last turn, by process
+	stalls     map[StallKind][]Stall
+}
+
+// scheduling is the CPU time of a process, and the time for which each thread waited for a processor, until a time or
+// in a time.
+type scheduling struct {
+	at, cpu time.Duration
+	waits   map[int]time.Duration // by thread
+}
+
+// NewHeartbeat calls processes at the start of each turn and at each beat. It only reads about them: it sends them
+// nothing.
+func NewHeartbeat(processes func() []Watched) *Heartbeat {
+	return &Heartbeat{
+		processes: processes, tree: ProcessTree, stopped: isStopped, cpu: processorTime, waits: waitsForProcessor,
+		pids: map[int][]int{}, frozen: map[string]time.Duration{}, stalls: map[StallKind][]Stall{},
 	}
+}
+
+// Turn starts a turn, which lasts until end is called.
+func (h *Heartbeat) Turn() (end func()) {
+	h.begin(readClocks())
+	h.last = readClocks() // processes may wait, for a deployment that starts servers
+	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
+		defer close(ended)
 		tick := time.NewTicker(heartbeatInterval)
 		defer tick.Stop()
 		for {
 			select {
 			case <-tick.C:
-				beat()
+				h.beat(readClocks())
+				h.last = readClocks()
 			case <-done:
-				if h.beats > 0 {
-					beat()
-				} else { // too short for a stall of a process
-					h.checkClocks(readClocks())
-				}
-				stalls <- h.end()
+				h.end(readClocks())
 				return
 			}
 		}
 	}()
-	return func() []Stall {
+	return func() {
 		close(done)
-		return <-stalls
+		<-ended
 	}
 }
 
@@ -105,38 +136,8 @@ func readClocks() clocks {
 
 func (c clocks) offset() time.Duration { return c.wall - c.monotonic }
 
-// heartbeat is the state of [Heartbeat] between two beats.
-type heartbeat struct {
-	processes func() []Watched
-	// Functions that read about a process; tests simulate them.
-	tree    func(pid int) []int
-	stopped func(pid int) bool
-	cpu     func(pid int) time.Duration
-	waits   func(pid int) map[int]time.Duration
-
-	beats  int
-	last   clocks
-	pids   map[int][]int            // descendants, by process
-	frozen map[string]time.Duration // so far, by name, of processes that are stopped now
-	used   map[int]scheduling       // at the last check, by process
-	stalls map[StallKind][]Stall
-}
-
-// scheduling is the CPU time of a process, and the time for which each thread waited for a processor.
-type scheduling struct {
-	at, cpu time.Duration
-	waits   map[int]time.Duration // nil: not known
-}
-
-func newHeartbeat(processes func() []Watched) *heartbeat {
-	return &heartbeat{
-		processes: processes, tree: ProcessTree, stopped: isStopped, cpu: processorTime, waits: waitsForProcessor,
-		last: readClocks(), pids: map[int][]int{}, frozen: map[string]time.Duration{}, used: map[int]scheduling{}, stalls: map[StallKind][]Stall{},
-	}
-}
-
 // checkClocks looks at this process and the clock, and returns how much time passed since the last look.
-func (h *heartbeat) checkClocks(now clocks) (passed time.Duration) {
+func (h *Heartbeat) checkClocks(now clocks) (passed time.Duration) {
 	passed = now.monotonic - h.last.monotonic
 	if passed >= leastStopped {
 		h.add(Stopped, "", passed)
@@ -148,23 +149,62 @@ func (h *heartbeat) checkClocks(now clocks) (passed time.Duration) {
 	return passed
 }
 
+// begin begins a turn.
+func (h *Heartbeat) begin(now clocks) {
+	h.last, h.used = now, map[int]scheduling{}
+	for _, p := range h.processes() {
+		for _, pid := range h.treeOf(p) {
+			h.used[pid] = h.read(pid, now).since(h.spent[pid])
+		}
+	}
+}
+
+// end ends a turn.
+func (h *Heartbeat) end(now clocks) {
+	h.beat(now)
+	h.spent = map[int]scheduling{}
+	for pid, last := range h.used {
+		h.spent[pid] = h.read(pid, now).since(last)
+	}
+}
+
+func (h *Heartbeat) treeOf(p Watched) []int {
+	if h.pids[p.PID] == nil {
+		h.pids[p.PID] = h.tree(p.PID)
+	}
+	return h.pids[p.PID]
+}
+
+func (h *Heartbeat) read(pid int, now clocks) scheduling {
+	return scheduling{now.monotonic, h.cpu(pid), h.waits(pid)}
+}
+
+// since returns what was used and waited since an earlier reading. Of a thread without one, that is all.
+func (s scheduling) since(last scheduling) scheduling {
+	waits := map[int]time.Duration{}
+	for thread, waited := range s.waits {
+		waits[thread] = waited - last.waits[thread]
+	}
+	return scheduling{s.at - last.at, s.cpu - last.cpu, waits}
+}
+
 // beat looks at everything once.
-func (h *heartbeat) beat(now clocks) {
+func (h *Heartbeat) beat(now clocks) {
 	passed := h.checkClocks(now)
-	check := h.beats%beatsPerCheck == 0
-	if h.beats%(5*beatsPerCheck) == 0 {
+	h.sinceCheck += passed
+	check := h.sinceCheck >= checkInterval-heartbeatInterval/2 // a beat may be early
+	if check {
+		h.sinceCheck = 0
+	}
+	if h.beats++; h.beats%beatsPerTree == 0 {
 		clear(h.pids) // there may be other descendants now
 	}
-	h.beats++
 	frozen, starved := map[string]bool{}, map[string]time.Duration{} // starved: the longest time of the processes of a name
 	for _, p := range h.processes() {
-		if h.pids[p.PID] == nil {
-			h.pids[p.PID] = h.tree(p.PID)
-		}
-		for _, pid := range h.pids[p.PID] {
+		for _, pid := range h.treeOf(p) {
 			frozen[p.Name] = frozen[p.Name] || h.isFrozen(p, pid)
 			if check && !p.Limited {
-				starved[p.Name] = max(starved[p.Name], h.starvedFor(pid, now.monotonic))
+				starved[p.Name] = max(starved[p.Name], h.starvedFor(pid, now))
 			}
 		}
 	}
@@ -187,46 +227,40 @@ func (h *heartbeat) beat(now clocks) {
 
 // isFrozen reports whether a process is stopped, but not by the experiment. It asks for the experiment's
 // suspension before and after, because the experiment may resume the process meanwhile.
-func (h *heartbeat) isFrozen(p Watched, pid int) bool {
+func (h *Heartbeat) isFrozen(p Watched, pid int) bool {
 	suspended := func() bool { return p.Suspended != nil && p.Suspended() }
 	return !suspended() && h.stopped(pid) && !suspended()
 }
 
-func (h *heartbeat) endFrozen(name string) {
+func (h *Heartbeat) endFrozen(name string) {
 	if h.frozen[name] >= leastFrozen {
 		h.add(Frozen, name, h.frozen[name])
 	}
 	delete(h.frozen, name)
 }
 
-// starvedFor compares the CPU time of a process, and the waits of its threads, with the last check. It returns the
-// time since then, or 0 if the process did not wait for most of it.
-func (h *heartbeat) starvedFor(pid int, at time.Duration) (starved time.Duration) {
+// starvedFor returns the time since the last check if the threads of a process waited for most of it, else 0.
+func (h *Heartbeat) starvedFor(pid int, now clocks) time.Duration {
 	last, seen := h.used[pid]
-	now := scheduling{at: at, cpu: h.cpu(pid)}
-	passed := (now.at - last.at).Seconds()
-	if seen && (now.cpu-last.cpu).Seconds() <= leastUsed*passed {
-		now.waits = h.waits(pid)
-		if last.waits != nil && now.waitedSince(last, passed) {
-			starved = now.at - last.at
-		}
+	h.used[pid] = h.read(pid, now)
+	if passed := h.used[pid].since(last); seen && passed.starved() {
+		return passed.at
 	}
-	h.used[pid] = now
-	return starved
+	return 0
 }
 
-// waitedSince reports whether the threads waited for most of the seconds that passed.
-func (s scheduling) waitedSince(last scheduling, passed float64) bool {
+// starved reports whether the threads waited for most of the time, and used little of it.
+func (s scheduling) starved() bool {
 	var sum, longest time.Duration
-	for thread, waited := range s.waits {
-		waited -= last.waits[thread]
+	for _, waited := range s.waits {
 		sum, longest = sum+waited, max(longest, waited)
 	}
-	return sum.Seconds() >= mostWaited*passed && longest.Seconds() >= mostOfOne*passed
+	of := func(share float64) time.Duration { return time.Duration(share * float64(s.at)) }
+	return s.cpu <= of(leastUsed) && sum >= of(mostWaited) && longest >= of(mostOfOne)
 }
 
 // add adds a stall to those of the same kind and process.
-func (h *heartbeat) add(kind StallKind, name string, d time.Duration) {
+func (h *Heartbeat) add(kind StallKind, name string, d time.Duration) {
 	i := slices.IndexFunc(h.stalls[kind], func(s Stall) bool { return s.Name == name })
 	if i < 0 {
 		h.stalls[kind] = append(h.stalls[kind], Stall{kind, name, d})
@@ -235,8 +269,8 @@ func (h *heartbeat) add(kind StallKind, name string, d time.Duration) {
 	h.stalls[kind][i].Duration += d
 }
 
-// end returns the stalls.
-func (h *heartbeat) end() []Stall {
+// Stalls returns the stalls of all turns, which have ended: at most one of each kind for each process.
+func (h *Heartbeat) Stalls() []Stall {
 	for name := range h.frozen {
 		h.endFrozen(name)
 	}

@@ -18,7 +18,20 @@ type simulated struct {
 // beats calls a heartbeat for some beats. Before each, change may change the process and both clocks.
 func beats(count int, change func(beat int, p *simulated, now *clocks)) []Stall {
 	p := &simulated{threads: 1}
-	h := newHeartbeat(func() []Watched {
+	h := p.heartbeat()
+	now := clocks{}
+	h.begin(now)
+	for beat := range count {
+		now.monotonic += heartbeatInterval
+		now.wall += heartbeatInterval
+		change(beat, p, &now)
+		h.beat(now)
+	}
+	return h.Stalls()
+}
+
+func (p *simulated) heartbeat() *Heartbeat {
+	h := NewHeartbeat(func() []Watched {
 		return []Watched{{Name: "greeter-0", PID: 7, Suspended: func() bool { return p.suspended }, Limited: p.limited}}
 	})
 	h.tree = func(pid int) []int { return []int{pid, pid + 1} } // both have the same state
@@ -31,15 +44,7 @@ func beats(count int, change func(beat int, p *simulated, now *clocks)) []Stall 
 		}
 		return waits
 	}
-	now := clocks{}
-	h.last = now
-	for beat := range count {
-		now.monotonic += heartbeatInterval
-		now.wall += heartbeatInterval
-		change(beat, p, &now)
-		h.beat(now)
-	}
-	return h.end()
+	return h
 }
 
 func TestAHeartbeatNoticesStalls(t *testing.T) {
@@ -59,7 +64,7 @@ func TestAHeartbeatNoticesStalls(t *testing.T) {
 		"paused by the experiment": {func(beat int, p *simulated, _ *clocks) {
 			p.stopped, p.suspended = beat >= 4 && beat < 10, beat >= 4 && beat < 9
 		}, nil},
-		"waiting for a processor":      {func(beat int, p *simulated, _ *clocks) { p.waited += heartbeatInterval }, []Stall{{Starved, "greeter-0", 3 * time.Second}}},
+		"waiting for a processor":      {func(beat int, p *simulated, _ *clocks) { p.waited += heartbeatInterval }, []Stall{{Starved, "greeter-0", 5 * time.Second}}},
 		"waiting because of its limit": {func(_ int, p *simulated, _ *clocks) { p.limited, p.waited = true, p.waited+heartbeatInterval }, nil},
 		"waiting, but also running":    {func(beat int, p *simulated, _ *clocks) { p.waited += heartbeatInterval; p.cpu += heartbeatInterval / 2 }, nil},
 		"ten threads that wait at the same time, for a tenth": {func(beat int, p *simulated, _ *clocks) {
@@ -67,7 +72,7 @@ func TestAHeartbeatNoticesStalls(t *testing.T) {
 		}, nil},
 		"two threads that wait in turn": {func(beat int, p *simulated, _ *clocks) {
 			p.threads, p.waited = 2, p.waited+heartbeatInterval/2
-		}, []Stall{{Starved, "greeter-0", 3 * time.Second}}},
+		}, []Stall{{Starved, "greeter-0", 5 * time.Second}}},
 		"rpclab stopped for 1.5 s": {func(beat int, _ *simulated, now *clocks) {
 			if beat == 5 {
 				now.monotonic += 1500 * time.Millisecond
@@ -91,8 +96,45 @@ func TestAHeartbeatNoticesStalls(t *testing.T) {
 	}
 }
 
+// Turns of 100 ms are too short for a stall of their own. What happens between them, for 300 ms, does not count.
+func TestAHeartbeatAddsUpTurns(t *testing.T) {
+	for name, c := range map[string]struct {
+		in, between func(p *simulated, passed time.Duration)
+		want        []Stall
+	}{
+		"waiting in turns": {func(p *simulated, passed time.Duration) { p.waited += passed },
+			func(p *simulated, passed time.Duration) { p.cpu += passed }, []Stall{{Starved, "greeter-0", 3600 * time.Millisecond}}},
+		"waiting between turns": {func(p *simulated, passed time.Duration) { p.cpu += passed / 20 },
+			func(p *simulated, passed time.Duration) { p.waited += passed }, nil},
+		"working in turns, and waiting": {func(p *simulated, passed time.Duration) { p.cpu += passed / 4; p.waited += passed },
+			func(*simulated, time.Duration) {}, nil},
+		"stopped": {func(p *simulated, _ time.Duration) { p.stopped = true },
+			func(*simulated, time.Duration) {}, []Stall{{Frozen, "greeter-0", 4 * time.Second}}},
+		"stopped between turns": {func(p *simulated, _ time.Duration) { p.stopped = false },
+			func(p *simulated, _ time.Duration) { p.stopped = true }, nil},
+	} {
+		p := &simulated{threads: 1}
+		h := p.heartbeat()
+		now := clocks{}
+		pass := func(d time.Duration, change func(*simulated, time.Duration)) {
+			now.monotonic, now.wall = now.monotonic+d, now.wall+d
+			change(p, d)
+		}
+		for range 40 {
+			h.begin(now)
+			pass(100*time.Millisecond, c.in)
+			h.end(now)
+			pass(300*time.Millisecond, c.between)
+		}
+		if got := h.Stalls(); !slices.Equal(got, c.want) {
+			t.Errorf("%s: the stalls are %v, want %v", name, got, c.want)
+		}
+	}
+}
+
 func BenchmarkHeartbeat(b *testing.B) {
-	h := newHeartbeat(func() []Watched { return []Watched{{Name: "this", PID: os.Getpid()}} })
+	h := NewHeartbeat(func() []Watched { return []Watched{{Name: "this", PID: os.Getpid()}} })
+	h.begin(readClocks())
 	for b.Loop() {
 		h.beat(readClocks())
 	}
@@ -100,12 +142,14 @@ func BenchmarkHeartbeat(b *testing.B) {
 
 func TestAHeartbeatThatWaitsForProcessesIsNoStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		end := Heartbeat(func() []Watched {
+		h := NewHeartbeat(func() []Watched {
 			<-time.After(3 * time.Second) // as while a deployment starts servers
 			return nil
 		})
+		end := h.Turn()
 		<-time.After(20 * time.Second)
-		if stalls := end(); len(stalls) > 0 {
+		end()
+		if stalls := h.Stalls(); len(stalls) > 0 {
 			t.Errorf("stalls %+v, want none", stalls)
 		}
 	})

@@ -1,0 +1,75 @@
+package lab_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"rpclab/internal/cluster"
+	"rpclab/internal/experiment"
+	"rpclab/internal/lab"
+	"rpclab/internal/measure"
+	"rpclab/internal/process/running"
+	"rpclab/internal/result"
+)
+
+// firstBackend keeps the first backend of the first deployment.
+type firstBackend struct {
+	cluster.Cluster
+	once    sync.Once
+	backend measure.Watched
+}
+
+func (c *firstBackend) Deploy(ctx context.Context, spec cluster.Spec) (cluster.Deployment, error) {
+	d, err := c.Cluster.Deploy(ctx, spec)
+	if err == nil {
+		c.once.Do(func() { c.backend = d.(cluster.LocalProcesses).Processes()[0] })
+	}
+	return d, err
+}
+
+// A block is too short for a stall, so an arm is watched over all its blocks, and has each warning once.
+func TestAStallIsThatOfAllBlocksOfItsArm(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	c := &firstBackend{Cluster: o.Cluster}
+	o.Cluster = c
+	o.OtherRuns = func() []running.Run { return []running.Run{{PID: 7, Command: "rpclab run other"}} }
+	loads := 0
+	o.Phases = func(p lab.Phase) {
+		if p.Name != lab.PhaseLoad {
+			return
+		}
+		loads++
+		signal := map[int]syscall.Signal{1: syscall.SIGSTOP, 19: syscall.SIGCONT}[loads]
+		if err := syscall.Kill(c.backend.PID, signal); err != nil { // 0: no signal
+			t.Error(err)
+		}
+	}
+	doc := strings.NewReplacer("duration: 200ms", "duration: 1s", "  again: {control: shared}\n", "",
+		"warmup: 10", "warmup: 10, timeout: 100ms", "rounds: 2", "rounds: 1").Replace(inTurns)
+	d, err := lab.Run(t.Context(), plan(t, doc, experiment.Options{Seed: 1}), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var frozen, shared []string
+	for _, a := range d.Arms {
+		for _, w := range a.Trials[0].MachineWarnings {
+			switch w.Kind {
+			case result.ProcessFrozen:
+				frozen = append(frozen, a.Name+" "+w.Process)
+			case result.MachineShared:
+				shared = append(shared, a.Name)
+			}
+		}
+	}
+	if loads != 20 || !slices.Equal(frozen, []string{"shared " + c.backend.Name}) {
+		t.Errorf("in %d blocks frozen are %q, want %s of the arm shared in 20", loads, frozen, c.backend.Name)
+	}
+	if !slices.Equal(shared, []string{"shared", "endpointslice"}) {
+		t.Errorf("the arms that shared the machine are %q, want each once", shared)
+	}
+}
