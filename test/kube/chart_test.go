@@ -163,7 +163,7 @@ func TestChartGivesRunsTheirPermissionsOnly(t *testing.T) {
 	const namespace, name = "rights", "rights-rpclab"
 	chartNamespace(t, namespace)
 	release := []string{"--namespace", namespace, "-f", chartValues, "--set", "image=" + image(t, ""), "--set", "page.enabled=false", "--set", "storage.enabled=false",
-		"--set", "repeat.enabled=false", "--set", "job.enabled=true", "--set", "experiment.on=kubernetes", "rights", chart}
+		"--set", "experiment.gates=null", "--set", "repeat.enabled=false", "--set", "job.enabled=true", "--set", "experiment.on=kubernetes", "rights", chart}
 	helm(t, append([]string{"install"}, release...)...)
 	if ended, log := jobEnd(t, namespace, name+"-1"); !strings.Contains(ended, "Complete") {
 		t.Errorf("a run in the cluster with the permissions of a run ends with %q:\n%s", ended, log)
@@ -256,6 +256,27 @@ func TestChartRefusesPullSecretsThatRunsWouldNotHave(t *testing.T) {
 		said, err := exec.Command(helmPath(t), "template", "--set", "image=rpclab:1", "--set", "imagePullSecrets={registry}", "--set", "experiment.on="+on, "lab", chart).CombinedOutput()
 		if (err != nil) != refused || refused && !strings.Contains(string(said), "imagePullSecrets do not reach the pods of runs") {
 			t.Errorf("on %s: error %v, want one: %v\n%s", on, err, refused, said)
+		}
+	}
+}
+
+// A Job must not be green because nothing was compared.
+func TestChartRefusesGatesThatWouldAlwaysPass(t *testing.T) {
+	t.Parallel()
+	if text := helm(t, "template", "--show-only", "templates/repeat.yaml", "--set", "image=rpclab:1", "lab", chart); !strings.Contains(text, "- --undecided=fail\n") {
+		t.Errorf("a gate passes when rpclab cannot tell:\n%s", text)
+	}
+	for set, refused := range map[string]bool{
+		"repeat.enabled=true":                            true,
+		"repeat.enabled=false,job.enabled=true":          true,
+		"repeat.enabled=false":                           false, // the page alone
+		"experiment.gates=null":                          false,
+		"experiment.args={mine.yaml,--against,baseline}": false,
+		"experiment.args={mine.yaml,--against=baseline}": false,
+	} {
+		said, err := exec.Command(helmPath(t), "template", "--set", "image=rpclab:1", "--set", "storage.enabled=false", "--set", set, "lab", chart).CombinedOutput()
+		if (err != nil) != refused || refused && !strings.Contains(string(said), "without storage there is no earlier run") {
+			t.Errorf("%s: error %v, want one: %v\n%s", set, err, refused, said)
 		}
 	}
 }
