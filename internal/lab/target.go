@@ -105,8 +105,13 @@ func (c *trialRunner) loadTarget(ctx context.Context, t trial, measured result.T
 	defer unwatch()
 	live := newLiveTotals(1, c.progress.liveOf(t.Arm))
 	signal := measure.StartSignal{OnSnapshot: func(s measure.Snapshot) { live.add(0, s) }}
-	endMachine := watchMachine(c.otherRuns, func() []measure.Watched { return nil })
-	endProcessors := c.watchProcessors(to)
+	servers, known := to.ServerProcesses()
+	var watched []measure.Watched
+	for _, pid := range servers {
+		watched = append(watched, measure.Watched{Name: fmt.Sprintf("the server (process %d)", pid), PID: pid})
+	}
+	endMachine := watchMachine(c.otherRuns, func() []measure.Watched { return watched })
+	endProcessors := c.watchProcessors(servers, known)
 	endPhase := c.progress.phase(t.Trial, PhaseLoad)
 	recorder, started, err := to.Client().Run(limited, plan, signal)
 	endPhase(err)
@@ -135,11 +140,10 @@ func (c *trialRunner) loadTarget(ctx context.Context, t trial, measured result.T
 // kernel counts the times of processors in steps of 10 ms.
 const minMachineTime = 500 * time.Millisecond
 
-// watchProcessors measures the CPU time that other programs use during a load: neither rpclab nor the server,
-// if that runs on this machine. The returned function ends that; nil: not known.
-func (c *trialRunner) watchProcessors(to *target) (end func() *result.Interference) {
-	pids, known := to.ServerProcesses()
-	pids = append(pids, os.Getpid())
+// watchProcessors measures the CPU time that other programs use during a load: neither rpclab nor the processes of
+// the server on this machine, if they are known. The returned function ends that; nil: not known.
+func (c *trialRunner) watchProcessors(servers []int, known bool) (end func() *result.Interference) {
+	pids := append([]int{os.Getpid()}, servers...)
 	own, err := measure.TreesCPU(pids...)
 	processors, began := c.processors(), time.Now()
 	return func() *result.Interference {

@@ -235,9 +235,9 @@ func stopAWhile(pid int) error {
 	return nil
 }
 
-func TestALoadThatIsStoppedSaysSo(t *testing.T) {
+func TestAStopDuringALoadIsNamed(t *testing.T) {
 	t.Parallel()
-	address, _ := greeterAt(t)
+	address, server := greeterAt(t)
 	b := &background{Cmd: command(t, t.TempDir(), "load", "--call", sayHello, "--rate", "50", "--duration", "1h", "--json", "-", address)}
 	b.Stdout, b.Stderr = &b.out, &b.err
 	if err := b.Start(); err != nil {
@@ -245,17 +245,19 @@ func TestALoadThatIsStoppedSaysSo(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = b.Process.Kill() })
 	testkit.Await(t, "the load reports its progress", func() bool { return strings.Contains(b.err.String(), "/s  p50 ") })
-	if err := errors.Join(stopAWhile(b.Process.Pid), b.Process.Signal(os.Interrupt)); err != nil {
+	if err := errors.Join(stopAWhile(b.Process.Pid), stopAWhile(server.Process.Pid), b.Process.Signal(os.Interrupt)); err != nil {
 		t.Fatal(err)
 	}
-	var stopped []result.MachineWarning
+	stopped := map[string]bool{}
 	for _, w := range b.document(t, 130).MachineWarnings {
-		if w.Kind == result.RpclabStopped && w.DurationMS >= 900 {
-			stopped = append(stopped, w)
+		if w.DurationMS >= 900 {
+			stopped[string(w.Kind)+" "+w.Process] = true
 		}
 	}
-	if len(stopped) == 0 {
-		t.Errorf("no warning says that rpclab was stopped for 1500 ms:\n%s", b.out.String())
+	for _, want := range []string{"stopped ", fmt.Sprintf("frozen the server (process %d)", server.Process.Pid)} {
+		if !stopped[want] {
+			t.Errorf("no warning says for 1500 ms: %q; the warnings are %v:\n%s", want, stopped, b.out.String())
+		}
 	}
 }
 
