@@ -77,6 +77,43 @@ func TestLoadsOfOtherServersCountTheirCalls(t *testing.T) {
 	}
 }
 
+// TestAServiceFileHasAllKindsOfCalls calls a server in Node by a service file, as a load and so with a caller.
+func TestAServiceFileHasAllKindsOfCalls(t *testing.T) {
+	t.Parallel()
+	target, _ := nodeServer(t)
+	proto, err := filepath.Abs("testdata/streams.proto")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprintf("service: streams\nserver: {addresses: [%q]}\nproto: [%q]\ncalls:\n", target, proto)
+	for _, kind := range kinds {
+		text += fmt.Sprintf("  %s: {method: test.Streams/%s, data: {name: n}", strings.ToLower(kind.method), kind.method)
+		if len(kind.args) > 0 {
+			text += ", stream: {requests: 5}"
+		}
+		text += "}\n"
+	}
+	file := filepath.Join(t.TempDir(), "streams.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range kinds {
+		for _, engine := range []string{"wire", "grpc-go"} {
+			before := callsOf(t, target, nil)[kind.method]
+			arm := runLoad(t, "--service", file, "--call", strings.ToLower(kind.method), "--calls", fmt.Sprint(loadCalls), "--concurrency", "4", "--engine", engine)
+			if arm.Calls != loadCalls || len(arm.Errors) > 0 {
+				t.Errorf("%s with %s: %d calls, errors %v; want %d calls without errors", kind.method, engine, arm.Calls, arm.Samples, loadCalls)
+			}
+			if counted := callsOf(t, target, nil)[kind.method] - before; counted != loadCalls {
+				t.Errorf("%s with %s: the server counts %d calls, want %d", kind.method, engine, counted, loadCalls)
+			}
+			if got := answersOf(t, arm); got != kind.answers*loadCalls {
+				t.Errorf("%s with %s: %d answers, want %d", kind.method, engine, got, kind.answers*loadCalls)
+			}
+		}
+	}
+}
+
 // runLoad runs rpclab load and returns its arm.
 func runLoad(t *testing.T, args ...string) result.Arm {
 	t.Helper()

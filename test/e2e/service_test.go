@@ -259,6 +259,27 @@ defaults: {workload: {call: hello}, route: endpointslice, load: {open: {rate: 10
 	return file
 }
 
+// A shared connection through a ClusterIP reaches one backend, the other routes reach all.
+func TestBalancingOfAServiceThatRpclabDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	d, _ := document(t, "balancing", "--quick", "--service", stranger(t), "--arms", "clusterip,headless,envoy,endpointslice,xds,haproxy,nginx")
+	for _, arm := range d.Arms {
+		want := 3
+		if arm.Name == "clusterip" {
+			want = 1
+		}
+		used := 0
+		for _, n := range arm.Backends {
+			if n > 0 {
+				used++
+			}
+		}
+		if arm.Calls == 0 || len(arm.Errors) > 0 || used != want {
+			t.Errorf("%s: %d calls, errors %v, calls by backend %v; want %d backends and no error", arm.Name, arm.Calls, arm.Samples, arm.Backends, want)
+		}
+	}
+}
+
 // TestTwoVersionsOfAServiceAreToldApart: one is 5 % slower. It runs alone: on a busy machine rpclab sends calls late, and
 // gives no verdict.
 func TestTwoVersionsOfAServiceAreToldApart(t *testing.T) {
