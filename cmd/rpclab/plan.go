@@ -154,14 +154,14 @@ func (f planner) earlier(ctx context.Context, plan lab.Plan) (same []result.Earl
 			if run.Quick != quick {
 				continue
 			}
-			if run.Trials == 0 || len(run.Loads) == 0 { // stored by an older rpclab
+			if run.Design == "" { // stored by an older rpclab
 				d, _, err := store.Get(ctx, run.ID)
 				if err != nil {
 					return nil, err
 				}
 				run = analysis.Earlier(d)
 			}
-			if cmp.Or(run.Cluster, "local") != f.on || run.CPUs != here.CPUs || run.Model != here.Model {
+			if run.Design != plan.Design || cmp.Or(run.Cluster, "local") != f.on || run.CPUs != here.CPUs || run.Model != here.Model {
 				continue
 			}
 			if same = append(same, run); len(same) == earlierRuns {

@@ -30,7 +30,11 @@ func (p Plan) Needs(to result.Plan) result.Plan {
 	to.Pairs, to.Loads = analysis.Pairs(d), result.LoadTimes(d)
 	to.RoundsForVerdict = experiment.FewestRounds(p.Design)
 	if analysis.ByRankOnly(d.Headline) {
-		to.RoundsForVerdict = verdict.RankRounds(verdict.Options{Family: to.Pairs})
+		o := verdict.Options{Family: to.Pairs}
+		if len(to.Looks) > 0 {
+			o.Share = verdict.ErrorShare(to.Looks, to.Looks[0])
+		}
+		to.RoundsForVerdict = verdict.RankRounds(o)
 	}
 	for i, l := range to.Loads {
 		for _, t := range p.trials {

@@ -153,6 +153,9 @@ func (h *Heartbeat) checkClocks(now clocks) (passed time.Duration) {
 func (h *Heartbeat) begin(now clocks) {
 	h.last, h.used = now, map[int]scheduling{}
 	for _, p := range h.processes() {
+		if p.Limited { // it cannot starve
+			continue
+		}
 		for _, pid := range h.treeOf(p) {
 			h.used[pid] = h.read(pid, now).since(h.spent[pid])
 		}
@@ -243,7 +246,7 @@ func (h *Heartbeat) endFrozen(name string) {
 func (h *Heartbeat) starvedFor(pid int, now clocks) time.Duration {
 	last, seen := h.used[pid]
 	h.used[pid] = h.read(pid, now)
-	if passed := h.used[pid].since(last); seen && passed.starved() {
+	if passed := h.used[pid].since(last); seen && passed.at >= checkInterval/2 && passed.starved() {
 		return passed.at
 	}
 	return 0

@@ -55,12 +55,15 @@ func longer(p *page, d result.Document) {
 	}
 }
 
-const turnsInWords = "--set design=interleaved detects smaller differences of latency in this time."
+const turnsInWords = "--set design=interleaved may detect smaller differences of latency in this time."
 
-// turnsWouldHelp reports whether isolated arms, whose loads could take turns, leave a latency undecided.
+// turnsWouldHelp reports whether isolated arms, whose loads could take turns, leave a latency undecided. The design of
+// published studies has its reasons.
 func turnsWouldHelp(d result.Document) bool {
-	cannot := func(arm result.Arm) bool { return arm.Capacity != nil }
-	if d.Design != "isolated" || len(d.Events) > 0 || slices.ContainsFunc(d.Arms, cannot) {
+	cannot := func(arm result.Arm) bool {
+		return arm.Capacity != nil || arm.SettingsByPath()["load.closed.ramp"] != nil
+	}
+	if d.Design != "isolated" || len(d.Events) > 0 || len(d.Published) > 0 || slices.ContainsFunc(d.Arms, cannot) {
 		return false
 	}
 	return slices.ContainsFunc(d.Verdicts, func(v result.Verdict) bool {

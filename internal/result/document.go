@@ -101,7 +101,7 @@ type Measures struct {
 	// the time until the last ended.
 	Rate float64 `json:"rate"`
 	// Window is the time in which calls were due. nil: they were due until their number was reached, nine tenths
-	// of them took over a third of it, the load was interrupted, or the document is older.
+	// of the successful ones took over a third of it, the load was interrupted, or the document is older.
 	Window *Window `json:"window,omitempty"`
 	// ElapsedMS runs from the start of the load to the last answer (an arm: the median trial).
 	ElapsedMS float64 `json:"elapsed_ms"`

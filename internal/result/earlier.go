@@ -1,6 +1,7 @@
 package result
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -13,6 +14,7 @@ import (
 type Earlier struct {
 	ID      string  `json:"-"`
 	Quick   bool    `json:"-"`
+	Design  string  `json:"design"`
 	Cluster string  `json:"cluster"`
 	CPUs    int     `json:"cpus"`
 	Model   string  `json:"model"` // of the CPU
@@ -42,7 +44,7 @@ type Noise struct {
 // EarlierOf returns what a plan uses of a finished run.
 func EarlierOf(d Document) Earlier {
 	e := Earlier{
-		ID: d.ID, Quick: d.Quick, Cluster: d.Cluster, CPUs: d.Machine.CPUs, Model: d.Machine.Model,
+		ID: d.ID, Quick: d.Quick, Design: cmp.Or(d.Design, "isolated"), Cluster: d.Cluster, CPUs: d.Machine.CPUs, Model: d.Machine.Model,
 		Rounds: d.Rounds, TookMS: Milliseconds(d.took()), Loads: LoadTimes(d), Memory: memoryOf(d),
 	}
 	loads := 0.0
@@ -51,12 +53,12 @@ func EarlierOf(d Document) Earlier {
 		groups := map[int]bool{}
 		for _, t := range a.Trials {
 			groups[t.Group] = true
-			loads += t.ElapsedMS
+			loads += t.loadMS()
 		}
 		e.Starts += len(groups)
 	}
-	switch d.Design {
-	case "", "isolated":
+	switch e.Design {
+	case "isolated":
 		e.Starts = e.Trials
 	case "side-by-side":
 		loads /= 2

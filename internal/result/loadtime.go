@@ -38,12 +38,24 @@ func LoadTimes(d Document) (all []LoadTime) {
 		l := loadTime(a)
 		for _, t := range a.Trials {
 			if t.Failed == "" {
-				l.MeanMS += t.ElapsedMS
+				l.MeanMS += t.loadMS()
 				l.Trials++
 			}
 		}
 		l.MeanMS /= float64(max(l.Trials, 1))
 		all = append(all, l)
+	}
+	return all
+}
+
+// loadMS is how long the loads of a trial took: those of a search are its probes.
+func (t Trial) loadMS() float64 {
+	if t.Capacity == nil {
+		return t.ElapsedMS
+	}
+	all := 0.0
+	for _, p := range t.Capacity.Probes {
+		all += p.DurationMS
 	}
 	return all
 }

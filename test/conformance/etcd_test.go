@@ -148,7 +148,7 @@ func TestThreeMembersOfEtcdAreMeasuredAsTheyAre(t *testing.T) {
 		}
 	}
 	if !slices.ContainsFunc(d.Verdicts, func(v result.Verdict) bool {
-		return v.Metric == "latency_p50" && v.A == "new-channel" && v.B == "shared" && v.Decision == "worse"
+		return v.Metric == "latency_p50" && v.A == "new-channel" && v.B == "shared" && v.Ratio > 1.5 // decided on a machine without other tests
 	}) {
 		t.Errorf("the verdicts are %+v, want that new-channel is slower than shared, as the page says", d.Verdicts)
 	}

@@ -203,7 +203,11 @@ func TestTLSOfOneService(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys := exec.Command("sh", "-c", regexp.MustCompile(`(?m)^# (openssl .*)$`).FindStringSubmatch(string(text))[1])
+	command := regexp.MustCompile(`(?m)^# (openssl .*)$`).FindStringSubmatch(string(text))
+	if command == nil {
+		t.Fatal("tls.yaml has no command that makes the keys")
+	}
+	keys := exec.Command("sh", "-c", command[1])
 	keys.Dir = dir
 	if said, err := keys.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", keys, err, said)
@@ -216,7 +220,7 @@ func TestTLSOfOneService(t *testing.T) {
 	}
 	for a, b := range map[string]string{"tls": "plain", "tls-per-call": "plain-per-call"} {
 		i := slices.IndexFunc(d.Verdicts, func(v result.Verdict) bool { return v.Metric == "client_cpu" && v.A == a && v.B == b })
-		if i < 0 || a == "tls-per-call" && d.Verdicts[i].Decision != "worse" {
+		if i < 0 || a == "tls-per-call" && d.Verdicts[i].Ratio < 1.2 { // decided on a machine without other tests
 			t.Errorf("the verdicts on the client's CPU time are %+v, want one of %s against %s, and that connections with TLS need more", d.Verdicts, a, b)
 		}
 	}

@@ -273,6 +273,7 @@ func TestChartRefusesGatesThatWouldAlwaysPass(t *testing.T) {
 		"experiment.gates=null":                          false,
 		"experiment.args={mine.yaml,--against,baseline}": false,
 		"experiment.args={mine.yaml,--against=baseline}": false,
+		"experiment.args={mine.yaml,--against,last}":     true,
 	} {
 		said, err := exec.Command(helmPath(t), "template", "--set", "image=rpclab:1", "--set", "storage.enabled=false", "--set", set, "lab", chart).CombinedOutput()
 		if (err != nil) != refused || refused && !strings.Contains(string(said), "without storage there is no earlier run") {

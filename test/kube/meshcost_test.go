@@ -153,8 +153,8 @@ excludes 1, [a guard](../method/statistics.md#guards) forbids a verdict, for exa
 whole cluster shares the CPUs, so compare rows of one table only. Istio is a snapshot of 1.31 with [upstream's Envoy](../../test/cluster/istio/README.md). This command measures
 them again:
 
-<!-- not run: it writes this page, and takes minutes -->
-    go run ./test/cluster with -- go test ./test/kube -run IstioCosts -update
+<!-- not run: it writes this page, and takes 45 minutes -->
+    go run ./test/cluster with -- go test ./test/kube -timeout 90m -run IstioCosts -update
 
 `, meshAnswer(d), time.Now().UTC().Format(time.DateOnly), d.Machine.CPUs, d.Machine.Model, linux, d.Machine.Kubernetes, len(d.Arms[0].Trials))
 	titles := map[string]string{"DISABLE": "Without mutual TLS", "PERMISSIVE": "Permissive: mutual TLS between sidecars, plain text from others", "STRICT": "Strict: mutual TLS only"}

@@ -172,7 +172,7 @@ func TestSoakAutoscaler(t *testing.T) {
 			t.Log(rows[len(rows)-1], first)
 		})
 	}
-	writeScale(t, autoscalerTitle, `The autoscaler has a target of 20 % CPU utilization and a maximum of two backends. 50 calls/s to one backend with a fifth
+	writeScale(t, autoscalerTitle, `The autoscaler has a target of 20 % CPU utilization and a maximum of three backends. 50 calls/s to one backend with a fifth
 of a CPU exceed the target. Routes that watch the endpoints call them; a channel over ClusterIP or a headless Service keeps
 its connections. "Ready" is since the load began, and the first call is since the second backend was ready.`, on, "| route | second backend ready | first call at it | lost calls |", rows)
 }

@@ -296,12 +296,12 @@ func TestADeploymentIsCopiedMeasuredAndRemoved(t *testing.T) {
 		if ns := g.namespace(t); ns != "" {
 			secrets = kubectl(t, "get", "secrets", "-n", ns, "-o", "jsonpath={.items[*].metadata.name}")
 		}
-		return strings.Contains(secrets, "pull-registry")
+		return strings.Contains(secrets, "copy-"+namespace+".registry")
 	})
-	if want := "agents pull-registry"; secrets != want {
+	if want := "agents copy-" + namespace + ".registry"; secrets != want {
 		t.Errorf("the namespace of the run has the secrets %q, want %q", secrets, want)
 	}
-	if mode := kubectl(t, "get", "configmap", "copy-settings", "-n", g.namespace(t), "-o", "jsonpath={.data.MODE}"); mode != "fast" {
+	if mode := kubectl(t, "get", "configmap", "copy-"+namespace+".settings", "-n", g.namespace(t), "-o", "jsonpath={.data.MODE}"); mode != "fast" {
 		t.Errorf("the copy of the ConfigMap has the mode %q, want fast", mode)
 	}
 	s := g.end(t)

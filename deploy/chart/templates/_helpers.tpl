@@ -72,7 +72,7 @@ volumeMounts:
 {{- /* The Job that runs the experiment. An exit code of 1 (a gate or assertion failed) or 2 (wrong usage) ends the Job,
 whose condition then names the code. After 3 (the lab could not do it) and after an eviction it tries again. */ -}}
 {{- define "rpclab.job" -}}
-{{- if and .Values.experiment.gates (not .Values.storage.enabled) (not (regexMatch "(?m)^--against(=|$)" (join "\n" .Values.experiment.args))) }}
+{{- if and .Values.experiment.gates (not .Values.storage.enabled) (not (regexMatch "(?m)^--against(=|\n)" (join "\n" .Values.experiment.args | replace "--against=last" "" | replace "--against\nlast" ""))) }}
 {{- fail "without storage there is no earlier run, so the gates in experiment.gates would always pass: set storage.enabled=true, name what to compare with in experiment.args (--against,baseline: an arm of the same run), or set experiment.gates=null" }}
 {{- end }}
 backoffLimit: 1

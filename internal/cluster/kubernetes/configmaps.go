@@ -47,13 +47,16 @@ func configMapsOf(pod *corev1.PodSpec) (all []configMap) {
 	return all
 }
 
-// copyConfigMaps returns copies of the ConfigMaps to which a pod refers, and changes the pod to refer to them. A
-// namespace has a ConfigMap of its own with certificates (kube-root-ca.crt), so the copies have other names.
+// nameOfCopy is the name of the copy of an object in the namespace of the run: it has copies from several namespaces, and
+// objects of its own, such as the ConfigMap kube-root-ca.crt. A namespace has no dot in its name.
+func nameOfCopy(namespace, name string) string { return "copy-" + namespace + "." + name }
+
+// copyConfigMaps returns copies of the ConfigMaps to which a pod refers, and changes the pod to refer to them.
 func (a *API) copyConfigMaps(ctx context.Context, namespace string, scope objectScope, pod *corev1.PodSpec) (copies []object, err error) {
 	copied := map[string]bool{}
 	for _, of := range configMapsOf(pod) {
 		name := *of.name
-		*of.name = "copy-" + name
+		*of.name = nameOfCopy(namespace, name)
 		if copied[name] {
 			continue
 		}
@@ -67,7 +70,7 @@ func (a *API) copyConfigMaps(ctx context.Context, namespace string, scope object
 			return nil, fmt.Errorf("server.deployment: copy its ConfigMap %s: %w", name, explain(err, namespace))
 		}
 		copied[name] = true
-		copies = append(copies, &corev1.ConfigMap{ObjectMeta: scope.meta("copy-"+name, nil), Data: found.Data, BinaryData: found.BinaryData})
+		copies = append(copies, &corev1.ConfigMap{ObjectMeta: scope.meta(nameOfCopy(namespace, name), nil), Data: found.Data, BinaryData: found.BinaryData})
 	}
 	return copies, nil
 }

@@ -60,7 +60,7 @@ func (a *API) copyTemplate(ctx context.Context, scope objectScope, spec cluster.
 		if secret.Type != corev1.SecretTypeDockerConfigJson && secret.Type != corev1.SecretTypeDockercfg {
 			return c, fmt.Errorf("server.deployment: the Secret %s of type %s is no image pull secret, and rpclab copies no other", pull.Name, secret.Type)
 		}
-		renamed := "pull-" + pull.Name
+		renamed := nameOfCopy(namespace, pull.Name)
 		c.objects = append(c.objects, &corev1.Secret{ObjectMeta: scope.meta(renamed, nil), Type: secret.Type, Data: secret.Data})
 		pod.ImagePullSecrets = append(pod.ImagePullSecrets, corev1.LocalObjectReference{Name: renamed})
 	}
@@ -83,7 +83,7 @@ func adapt(original *appsv1.Deployment, spec cluster.Spec) (c copied, err error)
 	files, replaced := replaceVolumes(pod, spec.Program.Files)
 	if reasons := needs(*pod, replaced); len(reasons) > 0 {
 		return c, fmt.Errorf("server.deployment: %s cannot run in the namespace of the run, because its pods need\n  %s\n"+
-			"Set server.files to files of this machine for the paths of a Secret, and server.env to values for its variables; or measure it where it runs with server.service, or run its image with server.image", spec.Program.Template, strings.Join(reasons, "\n  "))
+			"Set server.files to files of this machine for the paths of a Secret, and server.env to values for single variables of the server's container; or measure it where it runs with server.service, or run its image with server.image", spec.Program.Template, strings.Join(reasons, "\n  "))
 	}
 	if pod.ServiceAccountName != "" && pod.ServiceAccountName != "default" {
 		c.changes = append(c.changes, "has no permissions (service account "+pod.ServiceAccountName+")")
@@ -91,7 +91,7 @@ func adapt(original *appsv1.Deployment, spec cluster.Spec) (c copied, err error)
 	no := false
 	pod.ServiceAccountName, pod.DeprecatedServiceAccount, pod.AutomountServiceAccountToken = noPermissions, "", &no
 	if len(set) > 0 {
-		c.changes = append(c.changes, "has values of server.env for "+strings.Join(set, ", "))
+		c.changes = append(c.changes, "has the value of server.env for "+strings.Join(set, ", "))
 	}
 	for _, volume := range replaced {
 		c.changes = append(c.changes, "has files of this machine in place of the volume "+volume)
@@ -115,25 +115,30 @@ func adapt(original *appsv1.Deployment, spec cluster.Spec) (c copied, err error)
 	return c, nil
 }
 
-// setEnv gives the container with the server the variables of server.env, in place of those with the same name, and
-// returns the names of these.
-func setEnv(main *corev1.Container, program *cluster.Program, port int) (replaced []string, err error) {
+// setEnv gives the container with the server the variables of server.env, in place of those with the same name. It
+// returns their names.
+func setEnv(main *corev1.Container, program *cluster.Program, port int) (names []string, err error) {
 	_, env, err := program.For(inPod(port))
 	if err != nil || len(env) == 0 {
 		return nil, err
 	}
-	all := append(podFields(), main.Env...)
+	at := func(name string, in []corev1.EnvVar) int {
+		return slices.IndexFunc(in, func(v corev1.EnvVar) bool { return v.Name == name })
+	}
+	missing := slices.DeleteFunc(podFields(), func(v corev1.EnvVar) bool { return at(v.Name, main.Env) >= 0 })
+	all := append(missing, main.Env...)
 	for _, text := range env {
 		name, value, _ := strings.Cut(text, "=")
 		now := corev1.EnvVar{Name: name, Value: value}
-		if i := slices.IndexFunc(all, func(v corev1.EnvVar) bool { return v.Name == name }); i >= 0 {
-			all[i], replaced = now, append(replaced, name)
+		if i := at(name, all); i >= 0 {
+			all[i] = now
 		} else {
 			all = append(all, now)
 		}
+		names = append(names, name)
 	}
 	main.Env = all
-	return replaced, nil
+	return names, nil
 }
 
 // mainOf is the container with the server: the named one, else the first.

@@ -26,7 +26,7 @@ export class ServiceFields {
   private at = element("input", { id: "address", type: "text", placeholder: "127.0.0.1:50051", autocomplete: "off" });
   private find = element("button", { type: "button", class: "action plain" }, "Find its methods");
   private text = element("textarea", { id: "file", rows: "14", spellcheck: "false", placeholder: example });
-  private file = element("div", { class: "field" }, element("label", { for: "file" }, "Service file: of the methods found, with values that your service accepts, or written by you"), this.text);
+  private file = element("div", { class: "field" }, element("label", { for: "file" }, "Service file (the methods found need values that your service accepts)"), this.text);
   private problem = element("p", { role: "status", class: "warning" });
   readonly fields = [element("div", { class: "field" }, element("label", { for: "service" }, "Service"), this.service), this.callField];
   readonly details = element("div", {}, element("div", { class: "fields" }, element("div", { class: "field" }, element("label", { for: "address" }, "Address on the server's machine"), this.at), this.find), this.problem, this.file);
@@ -111,13 +111,14 @@ export class ServiceFields {
 
   // draft fetches a service file of the methods at an address, or checks the one that the user wrote.
   private async draft(from: { address: string } | { text: string }): Promise<void> {
-    this.find.disabled = true;
+    this.find.disabled = "address" in from;
     this.problem.textContent = "";
     try {
       const { text, calls } = await request<{ text: string; calls: string[] }>("/api/v1/services/draft", from);
-      this.text.value = text;
+      if ("address" in from) this.text.value = text;
       this.drafted = calls;
     } catch (error) {
+      if ("text" in from) this.drafted = [];
       this.problem.textContent = error instanceof Error ? error.message : String(error);
     }
     this.find.disabled = false;
