@@ -149,9 +149,12 @@ func (f planner) earlier(ctx context.Context, plan lab.Plan) (same []result.Earl
 		return nil, err
 	}
 	here := result.ThisMachine(0)
+	elsewhere := func(run result.Earlier) bool {
+		return cmp.Or(run.Cluster, "local") != f.on || run.CPUs != here.CPUs || run.Model != here.Model
+	}
 	for _, quick := range []bool{plan.Quick, !plan.Quick} {
 		for _, run := range runs {
-			if run.Quick != quick {
+			if run.Quick != quick || run.Trials > 0 && elsewhere(run) {
 				continue
 			}
 			if run.Design == "" { // stored by an older rpclab
@@ -161,7 +164,7 @@ func (f planner) earlier(ctx context.Context, plan lab.Plan) (same []result.Earl
 				}
 				run = analysis.Earlier(d)
 			}
-			if run.Design != plan.Design || cmp.Or(run.Cluster, "local") != f.on || run.CPUs != here.CPUs || run.Model != here.Model {
+			if run.Design != plan.Design || elsewhere(run) {
 				continue
 			}
 			if same = append(same, run); len(same) == earlierRuns {
