@@ -24,7 +24,9 @@ func labUp(t *testing.T, image string, args ...string) *liveRun {
 	if err := g.command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	g.await(t, "Press Ctrl-C to stop")
+	testkit.AwaitFor(t, 3*patience, "the table of the lab", func() bool { // an image is built and loaded first
+		return strings.Contains(g.text(), "Press Ctrl-C to stop")
+	})
 	return g
 }
 

@@ -45,7 +45,7 @@ func prometheus(t *testing.T, dir string) (url string) {
 // answer returns the series, label by label, of the answer of Prometheus to a query.
 func answer(t *testing.T, url, query string) (series []map[string]string) {
 	t.Helper()
-	said := onNodeNetwork(t, "curl", "-sS", "--retry", "30", "--retry-delay", "1", "--retry-connrefused", "--get", "--data-urlencode", "query="+query, url+"/api/v1/query")
+	said := onNodeNetwork(t, "curl", "-sSf", "--retry", "30", "--retry-delay", "1", "--retry-connrefused", "--get", "--data-urlencode", "query="+query, url+"/api/v1/query")
 	var found struct {
 		Status string
 		Error  string
