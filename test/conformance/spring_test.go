@@ -33,7 +33,7 @@ func TestExperimentsOnASpringServer(t *testing.T) {
 	}
 	dir := t.TempDir()
 	file := filepath.Join(dir, "greeter.yaml")
-	text := strings.Replace(string(draft), "addresses: ['"+address+"']", "command: "+string(replica)+"\n  replicas: 3", 1)
+	text := strings.Replace(string(draft), "addresses: ['"+address+"']", "command: "+string(replica)+"\n  replicas: 3\n  timeout: 5m", 1) // nine servers start at a time, on a busy machine
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
