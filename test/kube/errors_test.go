@@ -140,9 +140,9 @@ func TestMissingPermissionsAreReported(t *testing.T) {
 		name, rules string
 		wants       []string
 	}{
-		{"nobody", "[]", []string{"lacks permissions that a run needs", "kind: ClusterRole", "- namespaces", "- deployments/scale"}},
+		{"nobody", "[]", []string{"lacks permissions that a run needs: get namespaces, ", "kind: ClusterRole", "- namespaces", "- deployments/scale"}},
 		{"few", `[{apiGroups: ["", apps, batch, rbac.authorization.k8s.io, coordination.k8s.io, discovery.k8s.io], resources: ["*"], verbs: ["*"]}]`,
-			[]string{"kind: ClusterRole", "- networkpolicies"}},
+			[]string{"a run needs: create networkpolicies, patch networkpolicies\n", "kind: ClusterRole", "- networkpolicies", "- namespaces"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -21,18 +21,19 @@ func (a *API) preflight(ctx context.Context) error {
 	}
 	role, err := yaml.Marshal(rbacv1.ClusterRole{
 		TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"},
-		ObjectMeta: metav1.ObjectMeta{Name: manager}, Rules: missing,
+		ObjectMeta: metav1.ObjectMeta{Name: manager},
+		Rules:      Permissions()[PermissionsOfRun], // all: an earlier role of this name would lose those that are not missing
 	})
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("this user of %s lacks permissions that a run needs; ask the administrator for this role:\n\n%s\n"+
-		"Apply that, then `kubectl create clusterrolebinding %s --clusterrole=%s --user=NAME`",
-		a.config.Host, role, manager, manager)
+	return fmt.Errorf("this user of %s lacks permissions that a run needs: %s\nAsk the administrator for this role:\n\n%s\n"+
+		"Apply that, then `kubectl create clusterrolebinding %s-NAME --clusterrole=%s --user=NAME`",
+		a.config.Host, strings.Join(missing, ", "), role, manager, manager)
 }
 
-// missing are the rules of a run with the verbs that this user lacks.
-func (a *API) missing(ctx context.Context) ([]rbacv1.PolicyRule, error) {
+// missing are the permissions of a run that this user lacks, such as create pods/portforward.
+func (a *API) missing(ctx context.Context) ([]string, error) {
 	needed := Permissions()[PermissionsOfRun]
 	lacks := make([][]string, len(needed))
 	each, ctx := errgroup.WithContext(ctx)
@@ -44,7 +45,7 @@ func (a *API) missing(ctx context.Context) ([]rbacv1.PolicyRule, error) {
 					return fmt.Errorf("check permissions: %w", err)
 				}
 				if !able {
-					lacks[i] = append(lacks[i], verb)
+					lacks[i] = append(lacks[i], verb+" "+rule.Resources[0])
 				}
 			}
 			return nil
@@ -53,11 +54,7 @@ func (a *API) missing(ctx context.Context) ([]rbacv1.PolicyRule, error) {
 	if err := each.Wait(); err != nil {
 		return nil, err
 	}
-	all := slices.Clone(needed)
-	for i := range all {
-		all[i].Verbs = lacks[i]
-	}
-	return slices.DeleteFunc(all, func(rule rbacv1.PolicyRule) bool { return len(rule.Verbs) == 0 }), nil
+	return slices.Concat(lacks...), nil
 }
 
 // may says whether this user has a permission in a namespace; an empty one stands for all.
