@@ -35,6 +35,7 @@ type imageNeeds struct {
 	languages []language.Language
 	nodes     []result.Node
 	command   string // that is repeated with the image
+	choose    string // the flag that leaves out what uses a tool
 }
 
 // find returns the name of the image of a run's pods, and why it lacks programs in some languages. If the user names
@@ -50,6 +51,12 @@ func (s imageSource) find(ctx context.Context, api *kubernetes.API, needs imageN
 	defer func() { err = errors.Join(err, dir.Remove()) }()
 	bar.wait("looking for the image of this run on the nodes")
 	contents := image.Options{Tools: needs.tools, Platform: platformOf(needs.nodes)}
+	for _, proxy := range needs.tools {
+		if err := image.CheckPlatform(proxy, contents.Platform); err != nil {
+			return "", nil, fmt.Errorf("%w: leave out what uses it with %s, or push an image that `rpclab image build` makes on %s, and name it with --image",
+				err, needs.choose, contents.Platform)
+		}
+	}
 	if contents.Programs, missing, err = buildPrograms(ctx, needs.languages, contents.Platform, bar.wait); err != nil {
 		return "", nil, err
 	}
