@@ -92,7 +92,7 @@ func (f labFlags) open(c *cobra.Command, tools []string, languageName string) (l
 	for _, n := range api.Nodes(c.Context()) {
 		nodes = append(nodes, result.Node(n))
 	}
-	name, missing, err := f.images.find(c.Context(), api, imageNeeds{tools, languages, nodes, c.CommandPath() + " --on kubernetes", "--routes"}, l.bar)
+	name, missing, err := f.images.find(c.Context(), api, imageNeeds{tools, languages, nodes, "--routes"}, l.bar)
 	if err == nil && missing[languageName] != "" {
 		err = errors.New(missing[languageName])
 	}

@@ -34,7 +34,6 @@ type imageNeeds struct {
 	tools     []string
 	languages []language.Language
 	nodes     []result.Node
-	command   string // that is repeated with the image
 	choose    string // the flag that leaves out what uses a tool
 }
 
@@ -63,12 +62,12 @@ func (s imageSource) find(ctx context.Context, api *kubernetes.API, needs imageN
 	if contents.Program, err = image.Program(ctx, contents.Platform, dir.Path); err != nil {
 		return "", nil, err
 	}
-	name, err = s.provide(ctx, api, contents, filepath.Join(dir.Path, "image.tar"), needs.command, bar)
+	name, err = s.provide(ctx, api, contents, filepath.Join(dir.Path, "image.tar"), bar)
 	return name, missing, err
 }
 
 // provide returns the name of an image. If a node lacks the image, provide builds it into an archive and loads it.
-func (s imageSource) provide(ctx context.Context, api *kubernetes.API, contents image.Options, archive, run string, bar *progress) (name string, err error) {
+func (s imageSource) provide(ctx context.Context, api *kubernetes.API, contents image.Options, archive string, bar *progress) (name string, err error) {
 	if name, err = image.Name(contents); err != nil {
 		return "", err
 	}
@@ -85,7 +84,7 @@ func (s imageSource) provide(ctx context.Context, api *kubernetes.API, contents 
 		return name, nil
 	case loader == nil:
 		return "", fmt.Errorf("nodes lack the image %s of this run: %s. rpclab loads images into clusters of kind, k3d and minikube, and the context is %s.\n%s\n"+
-			"Or name a command that loads an archive into the nodes: --load-image COMMAND", name, strings.Join(lacking, ", "), cmp.Or(api.Context, "none"), pushInstead(name, contents, run))
+			"Or name a command that loads an archive into the nodes: --load-image COMMAND", name, strings.Join(lacking, ", "), cmp.Or(api.Context, "none"), pushInstead(name, contents, os.Args[1:]))
 	}
 	bar.wait("building the image " + name)
 	built, err := image.Build(contents)
@@ -97,7 +96,7 @@ func (s imageSource) provide(ctx context.Context, api *kubernetes.API, contents 
 	}
 	bar.wait("loading the image into the nodes: " + command)
 	if _, err := process.Run(ctx, process.Spec{Args: slices.Concat(loader, []string{archive})}); err != nil {
-		return "", fmt.Errorf("cannot load the image %s into the nodes: %s: %w\n%s", name, command, err, pushInstead(name, contents, run))
+		return "", fmt.Errorf("cannot load the image %s into the nodes: %s: %w\n%s", name, command, err, pushInstead(name, contents, os.Args[1:]))
 	}
 	bar.note("Loaded the image " + name + " into the nodes: " + command)
 	return name, nil
@@ -148,13 +147,17 @@ func platformOf(nodes []result.Node) v1.Platform {
 	return platform
 }
 
-// pushInstead is the commands that push the image to a registry and run with it.
-func pushInstead(name string, contents image.Options, run string) string {
+// pushInstead is the commands that push the image to a registry and repeat a command, by its arguments, with it.
+func pushInstead(name string, contents image.Options, args []string) string {
 	pushed := "REGISTRY/" + name
 	build := []string{"rpclab", "image", "build", "--with", strings.Join(contents.Tools, ",")}
 	for _, p := range contents.Programs {
 		build = append(build, "--languages", p.Language)
 	}
+	if !image.RunsHere(contents.Platform) {
+		build = append(build, "--platform", contents.Platform.String())
+	}
 	build = append(build, "--push", pushed)
-	return fmt.Sprintf("Push it to a registry that the nodes can reach:\n  %s\n  %s --image %s", experiment.CommandLine(build...), run, pushed)
+	run := slices.Concat([]string{"rpclab"}, args, []string{"--image", pushed})
+	return fmt.Sprintf("Push it to a registry that the nodes can reach:\n  %s\n  %s", experiment.CommandLine(build...), experiment.CommandLine(run...))
 }

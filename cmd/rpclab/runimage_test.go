@@ -2,11 +2,13 @@ package main
 
 import (
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"rpclab/internal/image"
 	"rpclab/internal/language"
 	"rpclab/internal/result"
 )
@@ -30,5 +32,24 @@ func TestAProxyOfThisMachineForNodesOfAnotherArchitectureHasARemedy(t *testing.T
 	const want = "do not run on linux/s390x: leave out what uses it with --arms, or push an image that `rpclab image build` makes on linux/s390x, and name it with --image"
 	if err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("error %v, want one that ends with %q", err, want)
+	}
+}
+
+// The commands work when they are pasted: they keep every flag, and build for the nodes.
+func TestAnImageThatCannotBeLoadedIsPushedAndTheCommandRepeatedWithIt(t *testing.T) {
+	args := strings.Fields("lab up balancing --on=kubernetes --context prod --language python --cpus 0.2")
+	const repeated = "\n  rpclab lab up balancing --on=kubernetes --context prod --language python --cpus 0.2 --image REGISTRY/rpclab:1"
+	here, there := v1.Platform{OS: runtime.GOOS, Architecture: runtime.GOARCH}, v1.Platform{OS: "linux", Architecture: "s390x"}
+	for _, c := range []struct {
+		contents image.Options
+		want     string
+	}{
+		{image.Options{Platform: here, Tools: []string{"envoy", "nginx"}, Programs: []image.Programs{{Language: "python"}}},
+			"\n  rpclab image build --with envoy,nginx --languages python --push REGISTRY/rpclab:1"},
+		{image.Options{Platform: there}, "\n  rpclab image build --with '' --platform linux/s390x --push REGISTRY/rpclab:1"},
+	} {
+		if got := pushInstead("rpclab:1", c.contents, args); !strings.HasSuffix(got, c.want+repeated) {
+			t.Errorf("the commands are:\n%s\nwant at the end:%s%s", got, c.want, repeated)
+		}
 	}
 }

@@ -117,7 +117,7 @@ func TestARunThatCannotLoadItsImageSaysHowToPushIt(t *testing.T) {
 	want := regexp.MustCompile(`(?s)nodes lack the image (rpclab:\S+) of this run: node-1\..*the context is prod\.
 .*
   rpclab image build --with '' --push REGISTRY/rpclab:\S+
-  rpclab run channels --quick --arms shared --seed \d+ --on kubernetes --image REGISTRY/rpclab:\S+
+  rpclab run channels --quick --arms shared --on kubernetes --kubeconfig /\S+ --image REGISTRY/rpclab:\S+
 `)
 	if s.code != 3 || recorded != "" || !want.MatchString(s.stderr) {
 		t.Errorf("exit code %d, rpclab ran %q, want 3 and no command:\n%s", s.code, recorded, s.stderr)
