@@ -195,6 +195,51 @@ func TestChartGivesRunsTheirPermissionsOnly(t *testing.T) {
 	helm(t, "uninstall", "--namespace", namespace, "--wait", "rights")
 }
 
+// Secrets of the whole cluster are not needed to copy a Deployment of one namespace.
+func TestChartPermitsServicesOfNamedNamespacesOnly(t *testing.T) {
+	t.Parallel()
+	type object struct {
+		Kind     string
+		Metadata struct{ Name, Namespace string }
+		Rules    []rbacv1.PolicyRule
+		RoleRef  struct{ Kind, Name string }
+		Subjects []rbacv1.Subject
+	}
+	rules, bound := map[string]map[string]bool{}, map[string]string{}
+	text := helm(t, "template", "--namespace", "rpclab", "--show-only", "templates/rbac.yaml", "--set", "image=rpclab:1,experiment.on=kubernetes",
+		"--set", "permissions={run,nodes,service,deployment,disruption}", "--set-string", "namespaces={shop,7}", "lab", chart)
+	for part := range strings.SplitSeq(text, "\n---") {
+		var o object
+		if err := yaml.Unmarshal([]byte(part), &o); err != nil {
+			t.Fatalf("%v in:\n%s", err, part)
+		}
+		switch o.Kind {
+		case "ClusterRole":
+			rules[o.Metadata.Name] = permissions(o.Rules)
+		case "ClusterRoleBinding", "RoleBinding":
+			bound[o.Metadata.Namespace] = o.RoleRef.Name
+			if who := (rbacv1.Subject{Kind: "ServiceAccount", Name: "lab-rpclab-run", Namespace: "rpclab"}); !slices.Equal(o.Subjects, []rbacv1.Subject{who}) {
+				t.Errorf("the %s in the namespace %q is for %v, want %v", o.Kind, o.Metadata.Namespace, o.Subjects, who)
+			}
+		}
+	}
+	if want := map[string]string{"": "rpclab-lab-rpclab-run", "shop": "rpclab-lab-rpclab-run-services", "7": "rpclab-lab-rpclab-run-services"}; !maps.Equal(bound, want) {
+		t.Errorf("namespaces have the roles %v, want %v", bound, want)
+	}
+	all := kubernetes.Permissions()
+	everywhere := permissions(slices.Concat(all[kubernetes.PermissionsOfRun], all["nodes"]))
+	there := permissions(slices.Concat(all["service"], all["deployment"], all["disruption"]))
+	for _, created := range []string{ // in the namespace of the run
+		"create endpointslices.discovery.k8s.io", "patch endpointslices.discovery.k8s.io", "delete endpointslices.discovery.k8s.io", "create configmaps", "patch configmaps",
+	} {
+		everywhere[created] = true
+		delete(there, created)
+	}
+	if diff := cmp.Diff(map[string]map[string]bool{"rpclab-lab-rpclab-run": everywhere, "rpclab-lab-rpclab-run-services": there}, rules); diff != "" {
+		t.Errorf("the roles have other rules (+) than they should (-):\n%s", diff)
+	}
+}
+
 // YAML reads names of digits as numbers, which labels and subjects may not be.
 func TestChartQuotesNamesOfDigits(t *testing.T) {
 	t.Parallel()

@@ -7,6 +7,8 @@ const PermissionsOfRun = "run"
 
 // Permissions are the rules of RBAC that rpclab needs, by what a run uses. All are for every namespace, because that of
 // the run does not exist yet. Only those of [PermissionsOfRun] are checked before a run; the others when they are used.
+// Of the groups of a service, the rules with the verb create are for the namespace of the run, and the others for that of
+// the service: the chart binds them there if it knows it.
 func Permissions() map[string][]rbacv1.PolicyRule {
 	return map[string][]rbacv1.PolicyRule{
 		PermissionsOfRun: {
@@ -36,7 +38,10 @@ func Permissions() map[string][]rbacv1.PolicyRule {
 		// server.service of a service file.
 		"service": {allow("", "services", "get"), allow("discovery.k8s.io", "endpointslices", "create", "patch", "delete")},
 		// server.deployment of a service file.
-		"deployment": {allow("apps", "deployments", "get"), allow("", "serviceaccounts", "get"), allow("", "secrets", "get"), allow("", "configmaps", "get", "create", "patch")},
+		"deployment": {
+			allow("apps", "deployments", "get"), allow("", "serviceaccounts", "get"), allow("", "secrets", "get"),
+			allow("", "configmaps", "get"), allow("", "configmaps", "create", "patch"),
+		},
 		// run --allow-disruption.
 		"disruption": {
 			allow("apps", "deployments", "get", "list", "patch"), allow("apps", "deployments/scale", "patch"),
