@@ -7,6 +7,7 @@ func TestServiceNameGetsTheClusterDomain(t *testing.T) {
 	for _, c := range []struct{ conf, name, want string }{
 		{pod, "greeter.lab.svc", "greeter.lab.svc.k8s.example."},
 		{"search lab.svc.cluster.local svc.cluster.local. cluster.local.", "greeter.lab.svc", "greeter.lab.svc.cluster.local."},
+		{pod, "lab.svc", "lab.svc.k8s.example."},
 		{pod, "greeter.rpclab.local", "greeter.rpclab.local"},
 		{"search corp.example\n", "greeter.lab.svc", "greeter.lab.svc"},
 		{"", "greeter.lab.svc", "greeter.lab.svc"},

@@ -51,7 +51,7 @@ func openIstioXDS(ctx context.Context, s cluster.Service, _ settings.Settings, _
 	if err := errors.Join(err, probe.Close()); err != nil {
 		return caller.Target{}, err
 	}
-	bootstrap, err := istioBootstrap(s.Namespace, own)
+	bootstrap, err := istioBootstrap(s.Namespace, strings.TrimSuffix(completeName(s.Namespace+".svc"), "."), own)
 	if err != nil {
 		return caller.Target{}, err
 	}
@@ -71,8 +71,9 @@ func openIstioXDS(ctx context.Context, s cluster.Service, _ settings.Settings, _
 }
 
 // istioBootstrap is the bootstrap that Istio's agent writes for a gRPC client at an IP address (gRFC A27; package
-// grpcxds of Istio). istiod reads the type, address, name and domain of a client from the node's ID.
-func istioBootstrap(namespace, ip string) ([]byte, error) {
+// grpcxds of Istio). istiod reads the type, address, name and domain of a client from the node's ID. The domain is that
+// of the names of services in the namespace: lab.svc.cluster.local.
+func istioBootstrap(namespace, domain, ip string) ([]byte, error) {
 	name, err := os.Hostname()
 	if err != nil {
 		return nil, err
@@ -84,7 +85,7 @@ func istioBootstrap(namespace, ip string) ([]byte, error) {
 			"server_features": []any{"xds_v3"},
 		}},
 		"node": map[string]any{
-			"id": fmt.Sprintf("sidecar~%s~%s.%s~%s.svc.cluster.local", ip, name, namespace, namespace),
+			"id": fmt.Sprintf("sidecar~%s~%s.%s~%s", ip, name, namespace, domain),
 			"metadata": map[string]any{
 				"GENERATOR": "grpc", "NAMESPACE": namespace, "INSTANCE_IPS": ip, "CLUSTER_ID": "Kubernetes",
 			},
