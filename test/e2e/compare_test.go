@@ -84,12 +84,28 @@ func TestAGateFailsOnARealRegressionOnly(t *testing.T) {
 		t.Errorf("equal runs: exit code %d\n%s%s", s.code, s.stdout, s.stderr)
 	}
 
-	s = rpclabIn(t, data, append([]string{"compare", before, slower}, gate...)...)
-	if s.code != 2 || !strings.Contains(s.stderr, "one: workload.greet.delay: 20ms in A, 80ms in B (--allow workload.greet.delay") {
-		t.Errorf("another workload: exit code %d\n%s", s.code, s.stderr)
+	junit, markdown, document := filepath.Join(data, "gates.xml"), filepath.Join(data, "summary.md"), filepath.Join(data, "out.json")
+	const another = "workload.greet.delay: 20ms in A, 80ms in B (--allow workload.greet.delay"
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{nil, 2, "one: " + another},
+		{gate, 1, "one is not compared, so no gate applies: " + another},
+		{append(gate, "--undecided", "pass"), 0, "rpclab: gates: could not tell (--undecided pass): 0 passed, 0 failed, 1 undecided"},
+	} {
+		s := rpclabIn(t, data, append([]string{"compare", before, slower, "--junit", junit, "--md", markdown}, c.args...)...)
+		if s.code != c.code || !strings.Contains(s.stderr, c.says) {
+			t.Errorf("another workload, %v: exit code %d, want %d and %q in\n%s", c.args, s.code, c.code, c.says, s.stderr)
+		}
+	}
+	for path, part := range map[string]string{junit: "<skipped message=", markdown: "### Not compared"} {
+		if text, err := os.ReadFile(path); err != nil || !strings.Contains(string(text), part) {
+			t.Errorf("another workload: %s does not contain %q: %v\n%s", path, part, err, text)
+		}
 	}
 
-	junit, markdown, document := filepath.Join(data, "gates.xml"), filepath.Join(data, "summary.md"), filepath.Join(data, "out.json")
 	if err := os.WriteFile(markdown, []byte("an existing file\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
