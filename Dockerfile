@@ -19,6 +19,8 @@ RUN apt-get update \
     && apt-get install -y --no-install-recommends ca-certificates haproxy nginx-light \
     && rm -rf /var/lib/apt/lists/*
 COPY --from=envoy /envoy /usr/bin/envoy
+COPY LICENSE NOTICE THIRD_PARTY.md /usr/share/doc/rpclab/
+COPY legal/npm.md /usr/share/doc/rpclab/legal/
 COPY --from=program /rpclab /rpclab
 USER 65532:65532
 ENV HOME=/tmp

@@ -18,7 +18,7 @@ import (
 type imageFlags struct {
 	name, output, push, platform string
 	program                      string
-	with, languages              []string
+	with, languages, licences    []string
 }
 
 func imageCommand() *cobra.Command {
@@ -59,6 +59,8 @@ needs itself.`,
 	flags.StringVar(&f.program, "program", "", "the rpclab for the image, a `file` (default: this program; for another architecture, Go builds it in the source tree)")
 	flags.StringSliceVar(&f.with, "with", nil, "`proxies` to include, comma-separated; '' includes none (default: all installed proxies)")
 	flags.StringSliceVar(&f.languages, "languages", nil, "`languages` whose servers and callers to include, comma-separated: "+strings.Join(otherLanguages(), ", ")+" (default: none)")
+	flags.StringSliceVar(&f.licences, "licences", nil, "texts to include, relative `paths`") // by tools/release
+	_ = flags.MarkHidden("licences")
 	return command
 }
 
@@ -72,7 +74,7 @@ func buildImage(c *cobra.Command, f imageFlags) (err error) {
 	if err := (outputs{json: f.output}).check(); err != nil {
 		return usageError{err}
 	}
-	o := image.Options{}
+	o := image.Options{Licences: f.licences}
 	if o.Platform, err = image.Platform(f.platform); err != nil {
 		return usageError{fmt.Errorf("--platform: %w", err)}
 	}

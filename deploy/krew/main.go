@@ -24,6 +24,9 @@ Packs each program into an archive in DIR, and writes DIR/rpclab.yaml. URL is wh
 // program is the name under which kubectl finds the plugin.
 const program = "kubectl-rpclab"
 
+// licences are the files that must go with the program.
+var licences = []string{"LICENSE", "NOTICE", "THIRD_PARTY.md", "legal/npm.md"}
+
 func main() {
 	version := flag.String("version", "", "")
 	url := flag.String("url", "", "")
@@ -72,7 +75,10 @@ func pack(version, url, output string, programs []string) error {
 		if err := os.WriteFile(filepath.Join(output, base), archive, 0o644); err != nil {
 			return err
 		}
-		added := platform{URI: strings.TrimSuffix(url, "/") + "/" + base, SHA256: fmt.Sprintf("%x", sha256.Sum256(archive)), Files: []file{{program, "."}, {"LICENSE", "."}}, Bin: program}
+		added := platform{URI: strings.TrimSuffix(url, "/") + "/" + base, SHA256: fmt.Sprintf("%x", sha256.Sum256(archive)), Files: []file{{program, "."}}, Bin: program}
+		for _, name := range licences {
+			added.Files = append(added.Files, file{name, filepath.Dir(name)})
+		}
 		added.Selector.MatchLabels = map[string]string{"os": system, "arch": architecture}
 		platforms = append(platforms, added)
 	}
@@ -90,15 +96,20 @@ func pack(version, url, output string, programs []string) error {
 	return os.WriteFile(filepath.Join(output, "rpclab.yaml"), text, 0o644)
 }
 
-// archiveOf packs a program and the license. The same program always gives the same archive.
+// archiveOf packs a program and the licences. The same program always gives the same archive.
 func archiveOf(path string) ([]byte, error) {
 	var packed bytes.Buffer
 	compressed := gzip.NewWriter(&packed)
 	archive := tar.NewWriter(compressed)
-	for _, member := range []struct {
+	type member struct {
 		name, path string
 		mode       int64
-	}{{program, path, 0o755}, {"LICENSE", "LICENSE", 0o644}} {
+	}
+	members := []member{{program, path, 0o755}}
+	for _, name := range licences {
+		members = append(members, member{name, name, 0o644})
+	}
+	for _, member := range members {
 		text, err := os.ReadFile(member.path)
 		if err != nil {
 			return nil, err

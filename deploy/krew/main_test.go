@@ -19,7 +19,7 @@ import (
 func TestMain(m *testing.M) { testkit.Main(m) }
 
 func TestTheManifestFitsTheArchive(t *testing.T) {
-	t.Chdir("../..") // the license
+	t.Chdir("../..") // the licences
 	dir, own := t.TempDir(), filepath.Join(t.TempDir(), "rpclab")
 	if err := os.WriteFile(own, []byte("#!/bin/sh\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -69,6 +69,9 @@ func TestTheManifestFitsTheArchive(t *testing.T) {
 			t.Fatal(err)
 		}
 		modes[header.Name] = header.Mode
+	}
+	if len(p.Files) != 5 {
+		t.Errorf("the files of the plugin are %v, want the program and four licences", p.Files)
 	}
 	for _, f := range p.Files {
 		if modes[f.From] == 0 {

@@ -3,6 +3,8 @@ package image
 
 import (
 	"fmt"
+	"path"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -22,11 +24,15 @@ const Entrypoint = "/rpclab"
 // binaries is the directory of other programs in the image; it is on the PATH.
 const binaries = "/usr/bin"
 
+// documentation is the directory of the licences in the image.
+const documentation = "/usr/share/doc/rpclab"
+
 // Options are the contents of an image.
 type Options struct {
 	Program  string   // path of rpclab, for the platform
 	Tools    []string // other programs to include, by the names of [tool.All]
 	Programs []Programs
+	Licences []string // relative paths of texts that go with the program
 	Platform v1.Platform
 	Version  string // for a label
 }
@@ -65,7 +71,7 @@ func Build(o Options) (v1.Image, error) {
 }
 
 // layers are the contents of the image, ordered by how seldom they change, so that nodes have the lower layers already:
-// user and certificates, a layer for each other program with its libraries, and rpclab.
+// user and certificates, a layer for each other program with its libraries, licences, and rpclab.
 func (o Options) layers() ([]contents, error) {
 	layers := []contents{base()}
 	have := map[string]bool{} // by path in the image
@@ -101,6 +107,13 @@ func (o Options) layers() ([]contents, error) {
 			return nil, err
 		}
 		layers = append(layers, shell)
+	}
+	if len(o.Licences) > 0 {
+		texts := contents{"licences", map[string]file{}}
+		for _, name := range o.Licences {
+			texts.files[path.Join(documentation, filepath.ToSlash(name))] = file{mode: 0o644, from: name}
+		}
+		layers = append(layers, texts)
 	}
 	own, err := programLayer(have, map[string]string{Entrypoint: o.Program})
 	if err != nil {

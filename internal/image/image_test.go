@@ -106,6 +106,20 @@ func TestImageHasUserTemporaryDirectoryAndCertificates(t *testing.T) {
 	}
 }
 
+func TestImageHasLicences(t *testing.T) {
+	t.Chdir("../..")
+	image, err := Build(Options{Program: "/bin/sh", Licences: []string{"NOTICE", "legal/npm.md"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := listing(t, image)
+	for _, path := range []string{"/usr/share/doc/rpclab/NOTICE", "/usr/share/doc/rpclab/legal/npm.md"} {
+		if header := files[path]; header == nil || header.Mode != 0o644 || header.Size == 0 {
+			t.Errorf("the image has %s as %+v, want a file that everyone may read", path, header)
+		}
+	}
+}
+
 func TestDependenciesAreLoaderAndLibraries(t *testing.T) {
 	needed, err := Dependencies("/bin/sh")
 	if err != nil {

@@ -24,15 +24,26 @@ type document struct {
 	text []byte
 }
 
-// documentsOf returns the licences and pages of the source tree, and the man pages and completions that a program of this machine
-// writes.
-func documentsOf(ctx context.Context, root, work string, here program) (all []document, err error) {
-	for _, name := range []string{"CHANGELOG.md", "LICENSE", "NOTICE", "README.md", "THIRD_PARTY.md"} {
+// licences are the files that must go with the program.
+var licences = []string{"LICENSE", "NOTICE", "THIRD_PARTY.md", "legal/npm.md"}
+
+// read returns files of the source tree root.
+func read(root string, names ...string) (all []document, err error) {
+	for _, name := range names {
 		text, err := os.ReadFile(filepath.Join(root, name))
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, document{name, text})
+	}
+	return all, nil
+}
+
+// documentsOf returns the licences and pages of the source tree, and the man pages and completions that a program of this machine
+// writes.
+func documentsOf(ctx context.Context, root, work string, here program) (all []document, err error) {
+	if all, err = read(root, append([]string{"CHANGELOG.md", "README.md"}, licences...)...); err != nil {
+		return nil, err
 	}
 	pages := filepath.Join(work, "man1")
 	if err := run(ctx, work, nil, here.path, "man", "--date", here.time.UTC().Format(time.DateOnly), pages); err != nil {

@@ -74,7 +74,7 @@ func release(ctx context.Context, root, out string, wanted []string) error {
 			return err
 		}
 		if err := run(ctx, root, nil, here.path, "image", "build", "--with", "", "--program", built.path, "--platform", platform,
-			"--name", "rpclab:"+imageTag(built.version), "--output", base+"_image.tar"); err != nil {
+			"--licences", strings.Join(licences, ","), "--name", "rpclab:"+imageTag(built.version), "--output", base+"_image.tar"); err != nil {
 			return err
 		}
 	}

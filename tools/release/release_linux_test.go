@@ -14,10 +14,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/CycloneDX/cyclonedx-go"
 	"go.uber.org/goleak"
@@ -63,6 +65,7 @@ func TestRelease(t *testing.T) {
 		root := t.TempDir()
 		unpack(t, only(t, dist, "*_"+runtime.GOOS+"_"+runtime.GOARCH+".tar.gz"), root)
 		works(t, root, "/rpclab", "/man/man1", "/completions/rpclab.bash")
+		licensed(t, root)
 	})
 	t.Run("Debian package", func(t *testing.T) {
 		root := t.TempDir()
@@ -93,8 +96,50 @@ func TestRelease(t *testing.T) {
 	t.Run("image", func(t *testing.T) {
 		root := t.TempDir()
 		runs(t, root, unpackImage(t, only(t, dist, "*_"+runtime.GOARCH+"_image.tar"), root))
+		licensed(t, filepath.Join(root, "usr/share/doc/rpclab"))
 	})
 	t.Run("bill of materials", func(t *testing.T) { lists(t, only(t, dist, "*.cdx.json"), wanted) })
+}
+
+// An archive and a package have the texts to which their notice refers.
+func TestLicencesAreInArchiveAndPackage(t *testing.T) {
+	documents, err := read("../..", licences...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	built := program{path: "main.go", time: time.Unix(0, 0)}
+	file, root := filepath.Join(t.TempDir(), "rpclab_1_linux_amd64.tar.gz"), t.TempDir()
+	if err := writeArchive(file, built, documents); err != nil {
+		t.Fatal(err)
+	}
+	unpack(t, file, root)
+	licensed(t, root)
+	dir := t.TempDir()
+	if _, err := installed(dir, built, documents, "/zsh"); err != nil {
+		t.Fatal(err)
+	}
+	licensed(t, filepath.Join(dir, "usr/share/doc/rpclab"))
+}
+
+// licensed fails unless a directory has the files to which its NOTICE and THIRD_PARTY.md refer.
+func licensed(t *testing.T, dir string) {
+	t.Helper()
+	for _, name := range []string{"NOTICE", "THIRD_PARTY.md"} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		head, _, _ := strings.Cut(string(text), "\n| ") // below are texts of others
+		referred := regexp.MustCompile(`[\w/]+\.md`).FindAllString(head, -1)
+		if len(referred) == 0 {
+			t.Errorf("%s refers to no file", name)
+		}
+		for _, file := range referred {
+			if _, err := os.Stat(filepath.Join(dir, file)); err != nil {
+				t.Errorf("%s refers to %s: %v", name, file, err)
+			}
+		}
+	}
 }
 
 // A release replaces the files of an earlier one, if it succeeds, and nothing else.
