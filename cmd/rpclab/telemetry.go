@@ -25,6 +25,7 @@ const remoteWriteHeaders = "RPCLAB_REMOTE_WRITE_HEADERS"
 type telemetryFlags struct {
 	otlp, remoteWrite string
 	toCollector       *otlp.Options // nil: none
+	unusable          error         // why the receiver of the environment is not used
 	toPrometheus      remotewrite.Options
 }
 
@@ -40,7 +41,10 @@ func (f *telemetryFlags) check() (err error) {
 	if err := os.Unsetenv(remoteWriteHeaders); err != nil {
 		return err
 	}
-	if f.toCollector, err = otlp.Read(f.otlp, os.Getenv); err != nil || f.remoteWrite == "" {
+	if f.toCollector, err = otlp.Read(f.otlp, os.Getenv); err != nil && f.otlp == "" {
+		f.toCollector, f.unusable, err = nil, err, nil // the variables may be for other programs
+	}
+	if err != nil || f.remoteWrite == "" {
 		return err
 	}
 	if err := remotewrite.CheckURL(f.remoteWrite); err != nil {
@@ -74,6 +78,9 @@ type receivers struct {
 // open starts to send a run. Errors of receivers go to out at its end.
 func (f telemetryFlags) open(out io.Writer, plan lab.Plan, id string, metrics prometheus.Collector) (*receivers, error) {
 	e, run := &receivers{out: out}, telemetry.Run{ID: id, Plan: plan.Plan, Version: version.Current().String()}
+	if f.unusable != nil {
+		fmt.Fprintf(out, "rpclab: warning: nothing is sent to OpenTelemetry: %v\n", f.unusable)
+	}
 	if f.toCollector != nil {
 		one, err := otlp.New(run, *f.toCollector)
 		if err != nil {
