@@ -42,6 +42,9 @@ func (d descriptions) complete(ctx context.Context, call *service.Spec, servers 
 		return nil // the callers will say so
 	}
 	source, err := grpcgo.Describe(ctx, *call, caller.Target{URI: "passthrough:///" + address.String()})
+	if errors.Is(err, method.ErrNoAnswer) {
+		return err // the server may have died
+	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrService, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -24,6 +25,9 @@ const (
 
 // fileHint says what to do when the server has no reflection service.
 const fileHint = "describe the methods with --proto FILE or --protoset FILE"
+
+// ErrNoAnswer is matched by the error of a server that cannot be reached, or does not answer in time.
+var ErrNoAnswer = errors.New("no answer")
 
 // reflection is a source that asks the server.
 type reflection struct {
@@ -79,6 +83,8 @@ func (r reflection) ask(ctx context.Context, do func(*reflectionStream) error) e
 		stream, err := r.channel.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, version)
 		if err == nil {
 			err = do(&reflectionStream{stream})
+		} else {
+			err = explained(err)
 		}
 		if status.Code(err) != codes.Unimplemented {
 			return err
@@ -95,19 +101,27 @@ func (t *reflectionStream) ask(question *reflectionv1.ServerReflectionRequest) (
 	// An error here is only io.EOF; RecvMsg returns the cause.
 	_ = t.stream.SendMsg(question)
 	if err := t.stream.RecvMsg(answer); err != nil {
-		switch code := status.Code(err); code {
-		case codes.Unimplemented:
-			return nil, err
-		case codes.Canceled:
-			return nil, context.Canceled
-		case codes.DeadlineExceeded:
-			return nil, errors.New("server reflection: no answer in time; " + fileHint)
-		default:
-			return nil, fmt.Errorf("server reflection: %s (%s); send the metadata that it requires with --metadata, or %s",
-				status.Convert(err).Message(), code, fileHint)
-		}
+		return nil, explained(err)
 	}
 	return answer, nil
+}
+
+// explained returns the error of a stream in plain words.
+func explained(err error) error {
+	code, message := status.Code(err), status.Convert(err).Message()
+	switch {
+	case code == codes.Unimplemented:
+		return err
+	case code == codes.Canceled:
+		return context.Canceled
+	case code == codes.DeadlineExceeded:
+		return fmt.Errorf("server reflection: %w in time; %s", ErrNoAnswer, fileHint)
+	case strings.Contains(message, "handshake failed: tls: "): // a certificate is wrong
+		return fmt.Errorf("server reflection: %s", message)
+	case code == codes.Unavailable:
+		return fmt.Errorf("server reflection: %w: %s", ErrNoAnswer, message)
+	}
+	return fmt.Errorf("server reflection: %s (%s); send the metadata that it requires with --metadata, or %s", message, code, fileHint)
 }
 
 // allFiles returns the files of a response with all their imports. It requests imports that the
