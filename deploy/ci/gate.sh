@@ -63,8 +63,10 @@ if [[ $status -eq 0 && ${#gates[@]} -gt 0 && -n $earlier ]]; then
     esac
   done <"$OUT/gates.txt"
 elif [[ $status -eq 0 && ${#gates[@]} -gt 0 ]]; then
+  level=warning
+  [[ ${MISSING:-pass} != fail ]] || { missing=1 level=error; } # but the result is kept, so that the next job can compare with it
   echo "There is no earlier result, so the gates ${MISSING:-pass}."
-  [[ ${MISSING:-pass} != fail ]] || missing=1 # but the result is kept, so that the next job can compare with it
+  annotate "$level" "there is no earlier result, so the gates ${MISSING:-pass}"
 fi
 
 if [[ -n ${GITHUB_STEP_SUMMARY:-} ]]; then

@@ -154,7 +154,7 @@ func TestGitHubActionKeepsCommandsApart(t *testing.T) {
 	j.env["PATH"] = bin + ":" + os.Getenv("PATH")
 	for _, command := range []string{"run one.yaml", "run two.yaml"} {
 		out, code := action.run(t, j, map[string]string{"command": command, "gate": "p50 ratio < 1.5"})
-		if code != 0 || !strings.Contains(out, "no earlier result, so the gates pass") {
+		if code != 0 || !strings.Contains(out, "::warning title=rpclab::there is no earlier result, so the gates pass") {
 			t.Errorf("the first %s: exit code %d\n%s", command, code, out)
 		}
 	}
@@ -338,8 +338,8 @@ func TestGateComparesAfterAnEarlierResultWasMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	j := newJob(t, map[string]string{"PATH": bin + ":" + os.Getenv("PATH"), "OUT": "reports", "COMMAND": "run x.yaml", "GATE": "p50 ratio < 1.5",
-		"MISSING": "fail", "GOOD": "good.json", "GITHUB_OUTPUT": "output"})
-	for i, want := range []string{"no earlier result, so the gates fail", "compared"} {
+		"MISSING": "fail", "GOOD": "good.json", "GITHUB_OUTPUT": "output", "GITHUB_ACTIONS": "true"})
+	for i, want := range []string{"::error title=rpclab::there is no earlier result, so the gates fail", "compared"} {
 		if out, code := j.bash(t, gate); code != 1-i || !strings.Contains(out, want) {
 			t.Errorf("job %d: exit code %d, want %d and %q:\n%s", i+1, code, 1-i, want, out)
 		}
