@@ -11,10 +11,20 @@
 set -euo pipefail
 mkdir -p "$OUT"
 OUT=$(cd "$OUT" && pwd)
-rm -f "$OUT"/{base,result}.json "$OUT"/{report,comparison}.md "$OUT"/report.html "$OUT"/{report,gates}.junit.xml "$OUT"/{base,gates}.txt
+rm -f "$OUT"/{base,result}.json "$OUT"/{report,comparison}.md "$OUT"/report.html "$OUT"/{report,gates}.junit.xml "$OUT"/{base,gates,run}.txt
 
 # annotate prints a message that GitHub shows at the top of the run.
 annotate() { [[ -z ${GITHUB_ACTIONS:-} ]] || echo "::$1 title=rpclab::$2"; }
+
+# explain annotates what rpclab said on standard error, a file, about conditions that did not hold.
+explain() {
+  while IFS= read -r line; do
+    case $line in
+    *" failed: the ratio "* | "rpclab: "*"--assert "* | *": no rate holds") annotate error "${line#rpclab: }" ;;
+    *"could not tell:"* | *"is not compared"*) annotate warning "${line#rpclab: }" ;;
+    esac
+  done <"$1"
+}
 
 # wrong ends the script because of a variable.
 wrong() { annotate error "$1" && echo "$1" >&2 && exit 2; }
@@ -49,19 +59,19 @@ fi
 
 echo "rpclab ${words[*]}"
 status=0 missing=0
-rpclab "${words[@]}" --json "$OUT/result.json" --md "$OUT/report.md" --html "$OUT/report.html" --junit "$OUT/report.junit.xml" || status=$?
+{
+  rpclab "${words[@]}" --json "$OUT/result.json" --md "$OUT/report.md" --html "$OUT/report.html" --junit "$OUT/report.junit.xml" 2>&1 >&3 |
+    tee -i "$OUT/run.txt" >&2
+} 3>&1 || status=$?
+explain "$OUT/run.txt"
 [[ $status -eq 0 ]] || annotate error "rpclab ended with exit code $status"
 
 if [[ $status -eq 0 && ${#gates[@]} -gt 0 && -n $earlier ]]; then
   rpclab compare "$earlier" "$OUT/result.json" "${gates[@]}" ${allow[@]+"${allow[@]}"} --undecided "${UNDECIDED:-fail}" \
     --md "$OUT/comparison.md" --junit "$OUT/gates.junit.xml" 2>"$OUT/gates.txt" || status=$?
   cat "$OUT/gates.txt" >&2
-  while IFS= read -r line; do
-    case $line in
-    *" failed: the ratio "*) annotate error "${line#rpclab: }" ;;
-    *"could not tell:"* | *"is not compared"*) annotate warning "${line#rpclab: }" ;;
-    esac
-  done <"$OUT/gates.txt"
+  explain "$OUT/gates.txt"
+  [[ $status -lt 2 ]] || annotate error "rpclab compare ended with exit code $status"
 elif [[ $status -eq 0 && ${#gates[@]} -gt 0 ]]; then
   level=warning
   [[ ${MISSING:-pass} != fail ]] || { missing=1 level=error; } # but the result is kept, so that the next job can compare with it

@@ -349,6 +349,35 @@ func TestGateComparesAfterAnEarlierResultWasMissing(t *testing.T) {
 	}
 }
 
+// TestGateAnnotatesWhatFailedInTheCommand runs deploy/ci/gate.sh with a program in place of rpclab that has gates and assertions of
+// its own.
+func TestGateAnnotatesWhatFailedInTheCommand(t *testing.T) {
+	t.Parallel()
+	bin := writePrograms(t, map[string]string{"rpclab": `echo the report
+echo 'rpclab: one --assert p99 < 1ms: it is 5 ms
+rpclab: new --gate p50 ratio < 1.1 failed: the ratio is 2 (1.9–2.1)
+rpclab: old --gate p50 ratio < 1.1: rpclab could not tell: too few rounds' >&2
+exit 1
+`})
+	gate, err := filepath.Abs("../../deploy/ci/gate.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := newJob(t, map[string]string{"PATH": bin + ":" + os.Getenv("PATH"), "OUT": "reports", "COMMAND": "run x.yaml", "GITHUB_ACTIONS": "true"})
+	out, code := j.bash(t, gate)
+	for _, want := range []string{
+		"the report\n", "rpclab: one --assert p99 < 1ms: it is 5 ms\n",
+		"::error title=rpclab::one --assert p99 < 1ms: it is 5 ms\n",
+		"::error title=rpclab::new --gate p50 ratio < 1.1 failed: the ratio is 2 (1.9–2.1)\n",
+		"::warning title=rpclab::old --gate p50 ratio < 1.1: rpclab could not tell: too few rounds\n",
+		"::error title=rpclab::rpclab ended with exit code 1\n",
+	} {
+		if code != 1 || !strings.Contains(out, want) {
+			t.Errorf("exit code %d, want 1 and %q in\n%s", code, want, out)
+		}
+	}
+}
+
 // TestGateRunsLoads runs deploy/ci/gate.sh with a load, and with a command that the base branch does not know.
 func TestGateRunsLoads(t *testing.T) {
 	t.Parallel()
@@ -373,5 +402,10 @@ func TestGateRunsLoads(t *testing.T) {
 	j.env["BASE"] = "."
 	if out, code := j.bash(t, gate); code != 0 || !strings.Contains(out, "rpclab: gates: ") {
 		t.Errorf("a load of the same code: exit code %d\n%s", code, out)
+	}
+	j.env["COMMAND"] += " --assert 'max < 1ns'"
+	j.env["BASE"], j.env["GATE"] = "", ""
+	if out, code := j.bash(t, gate); code != 1 || !strings.Contains(out, "::error title=rpclab::--assert max < 1ns: ") {
+		t.Errorf("a load whose assertion fails: exit code %d\n%s", code, out)
 	}
 }
