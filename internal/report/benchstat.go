@@ -13,7 +13,9 @@ import (
 )
 
 // Benchstat writes a line for each trial in Go's benchmark format (golang.org/design/14313-benchmark-format), which
-// benchstat compares. The ID of the run is a comment: benchstat would give runs with another value tables of their own. A lost call counts as its deadline in percentiles, so that no trial is left out for its outcome.
+// benchstat compares. The ID of the run is a comment: benchstat would give runs with another value tables of their own. A lost
+// call counts as its deadline in percentiles, so that no trial is left out for its outcome. Each name ends with the number of
+// CPUs, as in Go: else benchstat would take the 2 of an arm http-2 for it.
 func Benchstat(w io.Writer, d result.Document) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "goos: %s\ngoarch: %s\ncpu: %s\n# run %s\n", clean(d.Machine.OS), clean(d.Machine.Arch), clean(d.Machine.Model), d.ID)
@@ -27,7 +29,7 @@ func Benchstat(w io.Writer, d result.Document) error {
 			if t.Failed != "" || t.Calls+t.Dropped == 0 {
 				continue
 			}
-			fmt.Fprintf(out, "%s %d", name, t.Calls+t.Dropped)
+			fmt.Fprintf(out, "%s-%d %d", name, max(1, d.Machine.CPUs), t.Calls+t.Dropped)
 			if !t.Latency.Empty() {
 				fmt.Fprintf(out, " %.7g p50-sec %.7g p95-sec %.7g p99-sec", t.Latency.P50/1000, t.Latency.P95/1000, t.Latency.P99/1000)
 			}

@@ -10,6 +10,7 @@ import (
 func TestBenchstatHasALineForEachTrial(t *testing.T) {
 	d := channels()
 	d.Experiment, d.Arms[0].Name = "my test", "a/b c"
+	d.Machine.CPUs, d.Arms[1].Name, d.Arms[1].Cell = 8, "http-2", nil
 	d.Arms[0].Trials[0].Failed = "the caller died"
 	d.Arms[1].Trials[0].Latency.Lost = 0.25
 	trials := 0
@@ -29,6 +30,14 @@ func TestBenchstatHasALineForEachTrial(t *testing.T) {
 	}
 	if first := lines[0]; !strings.Contains(first, "/arm=a_b_c/load.burst=") || !strings.Contains(first, " p50-sec ") || !strings.Contains(first, " p99-sec ") {
 		t.Errorf("the first line is %s", first)
+	}
+	if !strings.Contains(out.String(), "\nBenchmarkMy_test/arm=http-2-8 ") {
+		t.Errorf("the arm http-2 is missing:\n%s", out.String())
+	}
+	for _, line := range lines {
+		if name, _, _ := strings.Cut(line, " "); !strings.HasSuffix(name, "-8") {
+			t.Errorf("%s does not end with the number of CPUs", name)
+		}
 	}
 	lossy := lines[len(d.Arms[0].Trials)-1]
 	if !strings.Contains(lossy, " p99-sec ") || !strings.Contains(lossy, " lost-share") {

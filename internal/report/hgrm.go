@@ -22,14 +22,21 @@ type Distribution struct {
 
 // Distributions are the latencies of the arms of a run that measured any.
 func Distributions(d result.Document) (all []Distribution) {
+	taken := map[string]bool{}
 	for _, arm := range d.Arms {
+		if arm.Latency.Empty() {
+			continue
+		}
 		name := benchmarkWord(arm.Name)
 		if cell := arm.Cell.String(); cell != "" {
 			name += "-" + benchmarkWord(cell)
 		}
-		if !arm.Latency.Empty() {
-			all = append(all, Distribution{shortFileName(name), arm.Latency})
+		if taken[shortFileName(name)] { // arms "a b" and "a/b"
+			name += checksum(arm.Name + "\n" + arm.Cell.String())
 		}
+		name = shortFileName(name)
+		taken[name] = true
+		all = append(all, Distribution{name, arm.Latency})
 	}
 	return all
 }
@@ -40,9 +47,12 @@ func shortFileName(name string) string {
 	if len(name) <= longest {
 		return name
 	}
-	sum := fmt.Sprintf("-%x", md5.Sum([]byte(name)))[:9]
+	sum := checksum(name)
 	return strings.ToValidUTF8(name[:longest-len(sum)], "") + sum // a rune may be cut
 }
+
+// checksum tells names apart: -0123abcd.
+func checksum(text string) string { return fmt.Sprintf("-%x", md5.Sum([]byte(text)))[:9] }
 
 // Write writes the percentiles in milliseconds, in the format .hgrm of HdrHistogram (hdrhistogram.github.io/HdrHistogram/plotFiles.html).
 func (d Distribution) Write(w io.Writer) error {

@@ -30,6 +30,17 @@ func TestLongNamesOfHgrmFilesAreCut(t *testing.T) {
 	}
 }
 
+func TestArmsWithSimilarNamesHaveHgrmFilesOfTheirOwn(t *testing.T) {
+	d := channels()
+	for i, name := range []string{"a b", "a/b"} {
+		d.Arms[i].Name, d.Arms[i].Cell = name, nil
+	}
+	all := Distributions(d)
+	if len(all) < 2 || all[0].Name != "a_b" || !strings.HasPrefix(all[1].Name, "a_b-") {
+		t.Errorf("the distributions are %+v, want a_b and a_b with a checksum", all)
+	}
+}
+
 func TestHgrmHasThePercentilesOfEachArm(t *testing.T) {
 	d := channels()
 	for i := range d.Arms {
