@@ -78,10 +78,12 @@ func TestAnUndecidedLatencyOfIsolatedArmsNamesTheOtherDesign(t *testing.T) {
 		"in turns":    {func(d *result.Document) { d.Design = "interleaved" }, false},
 		"with events": {func(d *result.Document) { d.Events = []result.Event{{What: "kill 1"}} }, false},
 		"a search":    {func(d *result.Document) { d.Arms = []result.Arm{{Capacity: &result.Capacities{}}} }, false},
-		"a ramp":      {func(d *result.Document) { d.Arms = []result.Arm{{Config: map[string]any{"load": map[string]any{"closed": map[string]any{"ramp": "10s"}}}}} }, false},
-		"published":   {func(d *result.Document) { d.Published = []result.Published{{}} }, false},
-		"decided":     {func(d *result.Document) { d.Verdicts[0].Cause = nil }, false},
-		"failed":      {func(d *result.Document) { d.Verdicts[0].Metric = "failed" }, false},
+		"a ramp": {func(d *result.Document) {
+			d.Arms = []result.Arm{{Config: map[string]any{"load": map[string]any{"closed": map[string]any{"ramp": "10s"}}}}}
+		}, false},
+		"published": {func(d *result.Document) { d.Published = []result.Published{{}} }, false},
+		"decided":   {func(d *result.Document) { d.Verdicts[0].Cause = nil }, false},
+		"failed":    {func(d *result.Document) { d.Verdicts[0].Metric = "failed" }, false},
 	} {
 		d := result.Document{Design: "isolated", Verdicts: []result.Verdict{undecided}}
 		c.change(&d)
