@@ -53,7 +53,8 @@ func page(f finding, s stored) string {
 	section(&b, "What changes with language, limits and distance", f.Changes)
 	section(&b, "When not to believe this", doubts(f, d))
 	section(&b, "What it would take to decide more", elements(said.Longer))
-	section(&b, "Repeat it", "```sh\n"+d.Command+"\n```\n\n"+made(s)+fmt.Sprintf(" [All tables](data/%s.md).", f.Name)+"\n\n"+quick(f))
+	section(&b, "Repeat it", "```sh\n"+d.Command+"\n```\n\n"+made(s)+fmt.Sprintf(" [All tables](data/%s.md).", f.Name))
+	section(&b, "[Quick runs](README.md#quick-runs)", f.Quick)
 	fmt.Fprintf(&b, generated, f.Name)
 	return b.String()
 }
@@ -167,14 +168,6 @@ func ofSize(d result.Document) string {
 
 // mostWarnings of a run are on its page.
 const mostWarnings = 5
-
-// quick says what a quick run does not decide.
-func quick(f finding) string {
-	if strings.Contains(f.Quick, "--quick --rounds") {
-		return "`--quick` makes one round, which shows what happened once and may be chance. " + f.Quick
-	}
-	return f.Quick
-}
 
 // doubts are those of the list, and what the run itself says.
 func doubts(f finding, d result.Document) string {
