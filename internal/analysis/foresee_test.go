@@ -70,6 +70,7 @@ func TestAPlanSaysFromWhatToWhatItTakes(t *testing.T) {
 	earlier := result.Earlier{Trials: 40, Starts: 2, TookMS: 14.8e3, RestMS: 10e3, Loads: []result.LoadTime{
 		burst("base", 100, 100, 120, 20), burst("other", 100, 100, 120, 20),
 	}}
+	same := []result.LoadTime{burst("base", 100, 100, 0, 1), burst("other", 100, 100, 0, 1)}
 	for name, c := range map[string]struct {
 		design string
 		loads  []result.LoadTime
@@ -79,17 +80,17 @@ func TestAPlanSaysFromWhatToWhatItTakes(t *testing.T) {
 		many   [2]float64
 		rounds int // at most
 	}{
-		"the same run, and twice its rounds": {"interleaved", []result.LoadTime{burst("base", 100, 100, 0, 1), burst("other", 100, 100, 0, 1)}, 0, 2,
+		"the same run, and twice its rounds": {"interleaved", same, 0, 2,
 			[2]float64{14.8e3, 14.8e3}, [2]float64{19.6e3, 29.6e3}, 40},
-		"isolated arms start again": {"isolated", []result.LoadTime{burst("base", 100, 100, 0, 1), burst("other", 100, 100, 0, 1)}, 0, 40,
+		"isolated arms start again": {"isolated", same, 0, 40,
 			[2]float64{14.8e3, 14.8e3}, [2]float64{29.6e3, 29.6e3}, 40},
 		"larger bursts": {"isolated", []result.LoadTime{burst("base", 500, 1000, 0, 1), burst("other", 500, 1000, 0, 1)}, 0, 40,
 			[2]float64{30.8e3, 38e3}, [2]float64{61.6e3, 76e3}, 40},
 		"an arm that was not measured": {"isolated", []result.LoadTime{burst("base", 100, 100, 0, 1), burst("third", 100, 100, 0, 1)}, 0, 40,
 			[2]float64{14.8e3, 14.8e3}, [2]float64{29.6e3, 29.6e3}, 40},
-		"a time limit": {"isolated", []result.LoadTime{burst("base", 100, 100, 0, 1), burst("other", 100, 100, 0, 1)}, 20_000, 40,
+		"a time limit": {"isolated", same, 20_000, 40,
 			[2]float64{14.8e3, 14.8e3}, [2]float64{19.98e3, 19.98e3}, 27},
-		"side by side": {"side-by-side", []result.LoadTime{burst("base", 100, 100, 0, 1), burst("other", 100, 100, 0, 1)}, 0, 2,
+		"side by side": {"side-by-side", same, 0, 2,
 			[2]float64{12.4e3, 12.4e3}, [2]float64{14.8e3, 24.8e3}, 40},
 	} {
 		earlier.Starts = c.starts

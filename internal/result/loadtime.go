@@ -1,9 +1,6 @@
 package result
 
-import (
-	"encoding/json"
-	"time"
-)
+import "time"
 
 // LoadTime says on what the duration of the load of an arm in a cell depends.
 type LoadTime struct {
@@ -80,9 +77,7 @@ func loadTime(a Arm) LoadTime {
 			Orders struct{ Delay string } `json:"orders"`
 		} `json:"workload"`
 	}
-	if text, err := json.Marshal(a.Config); err == nil {
-		_ = json.Unmarshal(text, &c) // fields of another version of rpclab are not set
-	}
+	a.readConfig(&c)
 	l := LoadTime{Arm: a.Name, Cell: a.Cell.Key()}
 	turn := inMS(c.Workload.Greet.Delay) + inMS(c.Workload.Orders.Delay)
 	switch load := c.Load; {

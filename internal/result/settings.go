@@ -74,14 +74,18 @@ func (c *Channel) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Settings reads the configuration of an arm. Fields with an unexpected type, from another version
-// of rpclab, are not set.
-func (a Arm) Settings() Settings {
-	var s Settings
-	if text, err := json.Marshal(a.Config); err == nil {
-		_ = json.Unmarshal(text, &s) // the other fields are set
-	}
+// Settings reads the configuration of an arm.
+func (a Arm) Settings() (s Settings) {
+	a.readConfig(&s)
 	return s
+}
+
+// readConfig reads the configuration of an arm into a struct. Fields with an unexpected type, from another version of
+// rpclab, are not set.
+func (a Arm) readConfig(into any) {
+	if text, err := json.Marshal(a.Config); err == nil {
+		_ = json.Unmarshal(text, into) // the other fields are set
+	}
 }
 
 // SettingsByPath maps the path of each field of the configuration, such as load.burst, to its value.

@@ -201,7 +201,7 @@ func needs(pod corev1.PodSpec, replaced []string) (all []string) {
 		if mounts := mountsOf(&pod, v.Name); len(mounts) > 0 {
 			at = " at " + mounts[0].MountPath
 		}
-		add(!copies(v) && !slices.Contains(replaced, v.Name), "the volume %s%s: only emptyDir, configMap and downwardAPI are copied, no Secret and no storage", v.Name, at)
+		add(!isCopied(v) && !slices.Contains(replaced, v.Name), "the volume %s%s: only emptyDir, configMap and downwardAPI are copied, no Secret and no storage", v.Name, at)
 	}
 	add(pod.HostNetwork || pod.HostPID || pod.HostIPC, "the network or the processes of their node")
 	add(len(pod.ResourceClaims) > 0, "resource claims")
@@ -209,8 +209,8 @@ func needs(pod corev1.PodSpec, replaced []string) (all []string) {
 	return all
 }
 
-// copies says whether a volume of a copied template has what it has in the original.
-func copies(v corev1.Volume) bool {
+// isCopied reports whether the pods of a copy find the contents of a volume.
+func isCopied(v corev1.Volume) bool {
 	if v.Projected != nil {
 		return !slices.ContainsFunc(v.Projected.Sources, func(s corev1.VolumeProjection) bool { return s.ConfigMap == nil && s.DownwardAPI == nil })
 	}
