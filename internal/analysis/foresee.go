@@ -135,12 +135,20 @@ func leastLoad(p result.Plan, rounds int) (all float64) {
 	return all
 }
 
-// ByRankOnly reports whether all headline metrics are compared by their order, which takes more rounds the more pairs
-// there are.
-func ByRankOnly(headline []string) bool {
-	return len(headline) > 0 && !slices.ContainsFunc(headline, func(name string) bool {
-		return !slices.ContainsFunc(namedMetrics, func(m metric) bool { return m.name == name && m.byRank })
-	})
+// RoundsForVerdict returns the smallest number of rounds with which a run can have verdicts on its headline. Metrics that
+// are compared by their order take more rounds the more pairs and looks share the error.
+func RoundsForVerdict(d result.Document) int {
+	byOrder := func(name string) bool {
+		return slices.ContainsFunc(namedMetrics, func(m metric) bool { return m.name == name && m.byRank })
+	}
+	if len(d.Headline) == 0 || slices.ContainsFunc(d.Headline, func(name string) bool { return !byOrder(name) }) {
+		return experiment.FewestRounds(d.Design)
+	}
+	o := verdict.Options{Family: Pairs(d)}
+	if len(d.Looks) > 0 {
+		o.Share = verdict.ErrorShare(d.Looks, d.Looks[0])
+	}
+	return verdict.RankRounds(o)
 }
 
 // Pairs returns how many pairs of arms answer the question of a run, in all cells. They share its error.

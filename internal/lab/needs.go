@@ -9,7 +9,6 @@ import (
 	"rpclab/internal/experiment"
 	"rpclab/internal/result"
 	"rpclab/internal/tool"
-	"rpclab/internal/verdict"
 )
 
 // Tools returns the programs that routes of the plan start, by name, in the order of the arms.
@@ -23,19 +22,13 @@ func (p Plan) Tools() []string {
 	return names
 }
 
-// Needs adds to a plan's description what the run starts on this machine, how many pairs it compares in how many rounds, and its loads.
+// Needs adds to a plan's description what the run starts on this machine, how many pairs it compares in how many rounds,
+// and its loads.
 func (p Plan) Needs(to result.Plan) result.Plan {
 	to.Tools, to.Missing = p.Tools(), []string{}
 	d := header(p.Plan, p.trials, Options{})
 	to.Pairs, to.Loads = analysis.Pairs(d), result.LoadTimes(d)
-	to.RoundsForVerdict = experiment.FewestRounds(p.Design)
-	if analysis.ByRankOnly(d.Headline) {
-		o := verdict.Options{Family: to.Pairs}
-		if len(to.Looks) > 0 {
-			o.Share = verdict.ErrorShare(to.Looks, to.Looks[0])
-		}
-		to.RoundsForVerdict = verdict.RankRounds(o)
-	}
+	to.RoundsForVerdict = analysis.RoundsForVerdict(d)
 	for i, l := range to.Loads {
 		for _, t := range p.trials {
 			if t.Round == 1 && t.Arm == l.Arm && result.Cell(t.Cell).Key() == l.Cell {
