@@ -75,6 +75,20 @@ func (p Plan) InGroups(groups [][]string) Plan {
 	return p
 }
 
+// LoadTime returns the time during which calls are due in a number of rounds. Loads without a fixed duration
+// count as 0.
+func (p Plan) LoadTime(rounds int) (all time.Duration) {
+	for _, t := range p.Trials {
+		if t.Round <= rounds {
+			all += t.Config.Load.fixedDuration()
+		}
+	}
+	if p.Design == SideBySide {
+		all /= time.Duration(len(p.Arms))
+	}
+	return all
+}
+
 // HasOwnClient reports whether a client of the user's makes the calls of an arm.
 func (p Plan) HasOwnClient() bool {
 	return slices.ContainsFunc(p.Trials, func(t Trial) bool { return t.Config.Caller.Command != nil })

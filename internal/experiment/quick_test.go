@@ -51,10 +51,7 @@ func TestQuickDividesItsTimeAmongTheSelectedArms(t *testing.T) {
 // A pilot has as many rounds as show noise, and 4 s of load.
 func TestAPilotIsShorterThanAQuickRun(t *testing.T) {
 	p := mustExpand(t, long+"quick: {rounds: 1, load.open.duration: 30s}\n", Options{Quick: true, Pilot: true, Arms: []string{"a", "b"}})
-	cells, load := len(p.Cells), time.Duration(0)
-	for _, trial := range p.Trials {
-		load += trial.Config.Load.duration()
-	}
+	cells, load := len(p.Cells), p.LoadTime(p.Rounds)
 	if p.Rounds != 4 || load > time.Duration(cells)*4100*time.Millisecond || load < 3*time.Second {
 		t.Errorf("%d rounds with %s of load in %d cells, want 4 with about 4 s in each", p.Rounds, load, cells)
 	}
