@@ -145,7 +145,8 @@ A call through Istio passes two Envoys, beside the caller and beside the backend
 passes one, without encryption. In the arms xds and istio-xds the gRPC client itself gets the backends, from rpclab's
 control plane or from istiod, and calls them without a proxy and without encryption. One caller makes 200 calls/s to
 three backends. Latencies are in milliseconds. CPU time per call, in microseconds, is the sum over all callers, proxies or servers.
-Memory is that of all proxies, in MiB.
+Memory is that of all proxies, in MiB: of Istio's what is resident after the load, of the Envoy sidecar its peak. The kubelet
+measures Istio's proxies only every ten seconds or so, so their CPU time also contains some of the idle time around a load.
 
 Made on %s with %d CPUs (%s), Linux %s, Kubernetes %s on the same machine. Rounds: %d.
 Each row says how its p50 compares with that of none, with the range of the ratio. Where a row is undecided and its range
