@@ -114,6 +114,8 @@ func (e endpoint) hint(why string) string {
 		return "no server listens there; start the server or check the address"
 	case e.http == 2 && says("is this an HTTP/2 port?", "application protocol"):
 		return "leave out --http2 to use HTTP/1.1"
+	case e.http == 0 && says("is this an HTTP/2 port?", "frame too large", "HTTP/1.1 header", "HTTP/1.x"):
+		return "the server does not speak HTTP/2, which gRPC needs: use another port, or call a REST server with 'rpclab load --http' or 'rpclab init --openapi'"
 	case says("unknown authority"):
 		return "trust its authority with --cacert FILE, or skip the check with --insecure-skip-verify"
 	case says("certificate is valid for", "cannot validate certificate for"):

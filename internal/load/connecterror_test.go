@@ -39,6 +39,14 @@ func TestConnectErrorsContainAHint(t *testing.T) {
 	config, cert, key := mutual(t)
 	secure := listen(t, func(conn net.Conn) { _ = tls.Server(conn, config).Handshake() })
 	closing := listen(t, func(conn net.Conn) { _, _ = io.ReadFull(conn, make([]byte, 24)) })
+	rest := listen(t, func(conn net.Conn) {
+		_, _ = io.ReadFull(conn, make([]byte, 24))
+		_, _ = io.WriteString(conn, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+	})
+	page := listen(t, func(conn net.Conn) {
+		_, _ = io.ReadFull(conn, make([]byte, 24))
+		_, _ = io.WriteString(conn, "<!DOCTYPE HTML><html><body>Invalid HTTP version (2.0)</body></html>")
+	})
 	known := TLS{CACert: cert, Cert: cert, Key: key}
 	for _, test := range []struct {
 		want   string
@@ -48,6 +56,8 @@ func TestConnectErrorsContainAHint(t *testing.T) {
 		{"connection refused: no server listens there", "127.0.0.1:1", TLS{}},
 		{"lookup nobody.invalid", "nobody.invalid:50051", TLS{}},
 		{"the server closed the connection; it may require --tls", closing, TLS{}},
+		{"the server does not speak HTTP/2, which gRPC needs", rest, TLS{}},
+		{"the server does not speak HTTP/2, which gRPC needs", page, TLS{}},
 		{"unknown authority: trust its authority with --cacert FILE", secure, TLS{On: true, ServerName: "localhost"}},
 		{"set a name in the certificate with --servername", secure, TLS{CACert: cert, Cert: cert, Key: key, ServerName: "elsewhere"}},
 		{"does not use TLS; leave out --tls", greeter(t), known},
