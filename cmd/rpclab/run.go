@@ -54,9 +54,10 @@ cluster. With --service, the arms call your service.
 
 A run ends when every headline verdict is decided: after the experiment's number
 of rounds at the earliest, and twice that number at the latest. --for 2m limits
-the time instead. --rounds N, --quick and --gate fix the number of rounds; fix
-it for runs that you compare with 'rpclab compare'. It is also fixed for
-isolated experiments of fewer than 4 rounds, which have no verdicts.
+the time instead. --rounds N, --quick (for a minute at most) and --gate fix the
+number of rounds; fix it for runs that you compare with 'rpclab compare'. It is
+also fixed for isolated experiments of fewer than 4 rounds, which have no
+verdicts.
 
 With --gate rpclab compares the run with the last one of the same experiment in
 the store, as 'rpclab compare' does, and the exit code is 1 if a gate fails. The
@@ -300,8 +301,7 @@ func (f *runFlags) untilDecided(file string, doc []byte) (bool, error) {
 	if f.until == "decided" || f.For > 0 || f.MaxRounds > 0 {
 		return true, nil
 	}
-	fixed := func(setting string) bool { return strings.HasPrefix(strings.TrimSpace(setting), "rounds=") }
-	if f.Quick || f.Rounds > 0 || len(f.gates.gates) > 0 || slices.ContainsFunc(f.Set, fixed) {
+	if f.Quick || len(f.gates.gates) > 0 || f.FixRounds() {
 		return false, nil
 	}
 	e, err := experiment.Read(file, doc, lab.Vocabulary())

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -36,6 +37,11 @@ type Options struct {
 	// Scale multiplies the load of the published study, which the scale block of the document
 	// defines; 0: the load in the document.
 	Scale float64
+}
+
+// FixRounds reports whether the options set the number of rounds.
+func (o Options) FixRounds() bool {
+	return o.Rounds > 0 || slices.ContainsFunc(o.Set, func(setting string) bool { return strings.HasPrefix(strings.TrimSpace(setting), "rounds=") })
 }
 
 // CheckCalls returns an error if the options choose the calls of the service in more than one way.

@@ -21,7 +21,7 @@ type Plan struct {
 	Headline      []string // metrics that answer the question, the most important first
 	Rounds        int
 	Looks         []int         // numbers of rounds after which a decided run may end; empty without --until decided
-	TimeLimit     time.Duration // of a decided run; 0: none
+	TimeLimit     time.Duration // after which no round begins; 0: none
 	Margin        float64       // the largest difference that does not matter, as a share
 	Seed          uint64
 	Quick         bool

@@ -14,6 +14,9 @@ import (
 const (
 	quickRounds = 4 // the minimum for a verdict
 	quickLoad   = 20 * time.Second
+	// quickLimit is the time after which a run begins no further round, because how long calls take is not known
+	// beforehand. Runs with no more rounds than a verdict needs have no limit.
+	quickLimit = time.Minute
 	// quickPrecision is that of a search.
 	quickPrecision = Percent(10)
 	// pilotLoad is the length of all loads of a pilot.

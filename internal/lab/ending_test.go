@@ -51,7 +51,7 @@ func TestTheTimeLimitCutsNoRound(t *testing.T) {
 }
 
 func TestTheProgressOfARunWithATimeLimitEndsWithIt(t *testing.T) {
-	plan := experiment.Plan{Rounds: 100, TimeLimit: 40 * time.Second, Trials: make([]experiment.Trial, 200)}
+	plan := experiment.Plan{Rounds: 100, Looks: []int{4, 100}, TimeLimit: 40 * time.Second, Trials: make([]experiment.Trial, 200)}
 	p := newProgress(plan, time.Now(), nil)
 	now := time.Unix(0, 0)
 	if planned, left := p.rest(Progress{}, now); planned != 8 || left != 40*time.Second {

@@ -106,7 +106,7 @@ func (p *progress) rest(at Progress, now time.Time) (planned int, left time.Dura
 	}
 	if trial := p.durations.all.mean(); trial > 0 {
 		planned = min(planned, at.Trial.Order+1+int(limit/trial))
-	} else { // as many as a verdict needs
+	} else if len(p.plan.Looks) > 0 { // as many as a verdict needs
 		planned = min(planned, planned/p.plan.Rounds*verdict.MinRounds)
 	}
 	if left == 0 || left > limit {

@@ -66,7 +66,7 @@ func found(d result.Document) string {
 		needed := roundsNeeded(d)
 		rounds := int(math.Ceil(float64(d.Rounds*needed) / float64(max(have, 1)))) // more than needed if a group is of several rounds
 		if d.Ended == result.EndedTime {
-			return fmt.Sprintf("No verdict: only %s fit in the time limit, and at least %d are needed to tell a difference from chance: use --for %s.",
+			return fmt.Sprintf("No verdict: only %s fit in the time limit, and at least %d are needed to tell a difference from chance: use %s.",
 				text, needed, timeFor(d, rounds))
 		}
 		return fmt.Sprintf("No verdict: %s, and at least %d are needed to tell a difference from chance%s.", text, needed, inMoreRounds(d, rounds))
@@ -118,12 +118,16 @@ func fewPairs(d result.Document) (have int, text string, few bool) {
 	return have, text, few
 }
 
-// timeFor returns a time limit for --for in which a number of rounds fit with a fifth to spare.
+// timeFor returns the flags of a run with a time limit in which a number of rounds fit with a fifth to spare.
 func timeFor(d result.Document, rounds int) string {
-	if d.Finished == nil || d.Rounds == 0 {
-		return "a longer time"
+	flag := "--for "
+	if d.Quick {
+		flag = "--quick --for "
 	}
-	return timeLimit(time.Duration(1.2 * float64(d.Finished.Sub(d.Started)) * float64(rounds) / float64(d.Rounds)))
+	if d.Finished == nil || d.Rounds == 0 {
+		return flag + "a longer time"
+	}
+	return flag + timeLimit(time.Duration(1.2*float64(d.Finished.Sub(d.Started))*float64(rounds)/float64(d.Rounds)))
 }
 
 // noneFit reports whether the numbers of every headline verdict are unfit for a decision.

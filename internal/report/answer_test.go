@@ -56,6 +56,23 @@ func TestTheAnswerSummarizesTheVerdicts(t *testing.T) {
 	}
 }
 
+func TestARunThatTheTimeLimitEndedSaysWhichLimitSuffices(t *testing.T) {
+	w := sampleArms()
+	for _, c := range []struct {
+		quick bool
+		flags string
+	}{{false, "--for 2m24s"}, {true, "--quick --for 2m24s"}} {
+		d := small(2, w[0], w[1])
+		d.Quick, d.Ended, d.TimeLimitMS = c.quick, result.EndedTime, 60_000
+		d.Finished = new(d.Started.Add(time.Minute))
+		d.Verdicts = []result.Verdict{verdict("latency_p50", "a", result.Cell{"load.burst": 1}, 1, .5, 2, "undecided", "baseline")}
+		want := "No verdict: only 2 rounds fit in the time limit, and at least 4 are needed to tell a difference from chance: use " + c.flags + "."
+		if got := Answer(d); got != want {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+}
+
 // TestTheAnswerDoesNotNameManyCells checks that an answer merges the cells of arms where naming them would take many clauses.
 func TestTheAnswerDoesNotNameManyCells(t *testing.T) {
 	w := sampleArms()

@@ -87,7 +87,7 @@ func machine(m result.Machine) []string {
 
 // partial describes an ended run as well as one in progress.
 func partial(d result.Document) string {
-	if d.TimeLimitMS > 0 {
+	if endsByTime(d) {
 		return fmt.Sprintf("Partial: the run ended before its time limit, after %s.", plural(measuredTrials(d), "trial"))
 	}
 	of, are := plural(d.TrialCount, "trial"), "are"
@@ -116,13 +116,13 @@ func progress(d result.Document) string {
 	text := plural(d.Rounds, inTurns[d.Design]+"round")
 	limit := about(time.Duration(d.TimeLimitMS) * time.Millisecond)
 	switch n := len(d.Looks); {
+	case d.Ended == result.EndedTime:
+		text += fmt.Sprintf(" (until the time limit of %s)", limit)
 	case n == 0:
 	case d.Partial && d.TimeLimitMS > 0:
 		return fmt.Sprintf("until decided, in %s at most, %s", limit, plural(done, "trial"))
 	case d.Partial:
 		text = fmt.Sprintf("until decided, in %s at most", text)
-	case d.Ended == result.EndedTime:
-		text += fmt.Sprintf(" (until the time limit of %s)", limit)
 	case d.TimeLimitMS > 0:
 		text += fmt.Sprintf(" (until decided, in %s at most)", limit)
 	default:

@@ -20,6 +20,8 @@ func TestTheHeadNamesTheMostRoundsOfARunUntilDecided(t *testing.T) {
 		{result.Document{Rounds: 9, TrialCount: 9, Looks: []int{4, 6, 9}, Arms: trials(5), Partial: true}, "until decided, in 9 rounds at most, 5 of 9 trials"},
 		{result.Document{Rounds: 6, TrialCount: 6, Looks: []int{4, 8}, TimeLimitMS: 120_000, Ended: result.EndedTime, Arms: trials(6)}, "6 rounds (until the time limit of 2 min), 6 trials"},
 		{result.Document{Rounds: 4, TrialCount: 4, Looks: []int{4, 8}, TimeLimitMS: 120_000, Ended: result.EndedDecided, Arms: trials(4)}, "4 rounds (until decided, in 2 min at most), 4 trials"},
+		{result.Document{Rounds: 6, TrialCount: 6, Quick: true, TimeLimitMS: 60_000, Ended: result.EndedTime, Arms: trials(6)}, "6 rounds (until the time limit of 60 s), 6 trials"},
+		{result.Document{Rounds: 6, TrialCount: 6, Quick: true, TimeLimitMS: 60_000, Ended: result.EndedRounds, Arms: trials(6)}, "6 rounds, 6 trials"},
 		{result.Document{Rounds: 900, TrialCount: 900, Looks: []int{4, 8}, TimeLimitMS: 120_000, Arms: trials(5), Partial: true}, "until decided, in 2 min at most, 5 trials"},
 	} {
 		if got := progress(c.d); got != c.want {

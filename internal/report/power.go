@@ -92,13 +92,18 @@ func longerInWords(d result.Document, l result.Longer) string {
 // longerFlags are the flags of the longer run: those that gave this run its loads and its end.
 func longerFlags(d result.Document, l result.Longer) string {
 	flags := fmt.Sprintf("--rounds %d", l.Rounds)
-	if d.TimeLimitMS > 0 {
+	if endsByTime(d) {
 		flags = "--for " + timeLimit(inMS(float64(d.TimeLimitMS)+l.MoreMS))
 	}
 	if d.Quick {
 		flags = "--quick " + flags
 	}
 	return flags
+}
+
+// endsByTime reports whether the time decides how many rounds a run has. A --quick run has a limit that few meet.
+func endsByTime(d result.Document) bool {
+	return d.TimeLimitMS > 0 && (len(d.Looks) > 0 || d.Ended == result.EndedTime)
 }
 
 // timeLimit is a time limit as --for takes it: whole seconds, or whole minutes from ten on.
