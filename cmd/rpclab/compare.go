@@ -28,9 +28,10 @@ func compareCommand() *cobra.Command {
 		Short: "Compare a run with an earlier run",
 		Long: `Compares a run with an earlier run, arm by arm, as two independent samples. Any
 change of the machine between the runs is part of every ratio, so use the same
-machine. The report lists settings that differ. Several runs of the same
-experiment or load count as one run with all their trials. A run is an ID or the
-start of one, latest, or a file (NAME.json) that --json wrote.
+machine. The report lists settings that differ. Of several runs on a side, each
+is one value, so that changes from run to run count as noise; at least four are
+needed on both sides. A run is an ID or the start of one, latest, or a file
+(NAME.json) that --json wrote.
 
 A gate is a condition such as 'p99 ratio < 1.2' on the ratio of the second run
 to the first. The gate passes when the whole confidence interval of the ratio is

@@ -64,8 +64,8 @@ even the lowest rate fails, the exit code is 1.
 An assertion is one or more conditions joined by &&, such as 'p99 < 50ms',
 'errors == 0', 'errors < 0.1%' or 'rate >= 950/s'. A failed assertion gives exit
 code 1. Metrics: min mean p50 p90 p95 p99 p999 max (also with the prefix
-service_, lateness_ or message_), rate (of successful calls), calls, errors,
-errors.CODE and dropped.`,
+service_, lateness_ or message_), rate (of successful calls), calls, errors
+(failed and dropped), errors.CODE and dropped.`,
 		Example: `  rpclab load --call rpclab.v1.Greeter/SayHello -d '{"name": "you"}' \
       --rate 500 --duration 10s 127.0.0.1:50051
   rpclab load --call shop.Orders/Get -d @ids.ndjson --stages 10s:100,30s:100 \

@@ -28,6 +28,8 @@ func mergeTrials(arm *result.Arm) error {
 	var counts [][]uint64
 	var elapsed []float64
 	var rates rates
+	var wasted []*uint64
+	var used [5]usageSum
 	arm.Limited = ""
 	for _, t := range arm.Trials {
 		if t.Failed != "" {
@@ -36,8 +38,8 @@ func mergeTrials(arm *result.Arm) error {
 		m.Calls += t.Calls
 		m.Late += t.Late
 		m.Dropped += t.Dropped
-		if t.Wasted != nil {
-			m.Wasted = new(*t.Wasted + *cmp.Or(m.Wasted, new(uint64)))
+		if t.Calls > 0 {
+			wasted = append(wasted, t.Wasted)
 		}
 		for code, n := range t.Errors {
 			m.Errors[code] += n
@@ -58,11 +60,9 @@ func mergeTrials(arm *result.Arm) error {
 		counts = append(counts, t.Groups...)
 		elapsed = append(elapsed, t.ElapsedMS)
 		rates.add(t.Measures)
-		addUsage(&m.Resources.Client, t.Resources.Client, t.Calls)
-		addUsage(&m.Resources.Server, t.Resources.Server, t.Calls)
-		addUsage(&m.Resources.Proxy, t.Resources.Proxy, t.Calls)
-		addUsage(&m.Resources.Gateway, t.Resources.Gateway, t.Calls)
-		addUsage(&m.Resources.Control, t.Resources.Control, t.Calls)
+		for i, u := range usages(&t.Resources) {
+			used[i].add(*u, t.Calls)
+		}
 		if arm.Limited == "" {
 			arm.Limited = t.Limited
 		}
@@ -85,11 +85,10 @@ func mergeTrials(arm *result.Arm) error {
 	}
 	m.ByName, errs[6] = mergeNamed(arm.Trials)
 	m.Balance = balance(counts)
+	m.Wasted = knownSum(wasted)
 	m.ElapsedMS = verdict.Median(elapsed)
-	if m.Calls > 0 {
-		for _, u := range []*result.Usage{&m.Resources.Client, &m.Resources.Server, &m.Resources.Proxy, &m.Resources.Gateway, &m.Resources.Control} {
-			u.CPU /= float64(m.Calls)
-		}
+	for i, u := range usages(&m.Resources) {
+		*u = used[i].perCall()
 	}
 	m.Rate, m.Window = rates.merged()
 	m.Kernel, m.JVM, m.ConnectingMS = mergeWork(arm.Trials)
@@ -105,11 +104,43 @@ func mergeTrials(arm *result.Arm) error {
 	return nil
 }
 
-// addUsage adds the usage of so many calls to a sum whose CPU time is a total.
-func addUsage(sum *result.Usage, u result.Usage, calls uint64) {
-	sum.CPU += u.CPU * float64(calls)
-	sum.RSS = max(sum.RSS, u.RSS)
-	sum.ThrottledMS += u.ThrottledMS
+// knownSum returns the sum; nil: a part of it is not known.
+func knownSum(parts []*uint64) *uint64 {
+	if len(parts) == 0 || slices.Contains(parts, nil) {
+		return nil
+	}
+	var sum uint64
+	for _, part := range parts {
+		sum += *part
+	}
+	return &sum
+}
+
+// usages are the parts of resources.
+func usages(r *result.Resources) []*result.Usage {
+	return []*result.Usage{&r.Client, &r.Server, &r.Proxy, &r.Gateway, &r.Control}
+}
+
+// usageSum is of several trials. It leaves out a trial whose usage is not known, which is zero.
+type usageSum struct {
+	total result.Usage
+	calls uint64
+}
+
+func (s *usageSum) add(u result.Usage, calls uint64) {
+	if u == (result.Usage{}) {
+		return
+	}
+	s.calls += calls
+	s.total.CPU += u.CPU * float64(calls)
+	s.total.RSS = max(s.total.RSS, u.RSS)
+	s.total.ThrottledMS += u.ThrottledMS
+}
+
+func (s *usageSum) perCall() result.Usage {
+	mean := s.total
+	mean.CPU /= float64(max(s.calls, 1))
+	return mean
 }
 
 // rates are sums over trials.

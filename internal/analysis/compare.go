@@ -93,9 +93,7 @@ func ratioOptions(m metric, a, b result.Document, family int) verdict.Options {
 // ratio compares the arm's metric in both runs. family is how many ratios share the 5 % error.
 func (p armPair) ratio(m metric, a, b result.Document, family int) result.Ratio {
 	o := ratioOptions(m, a, b, family)
-	var cycles int
-	p.a, p.b, cycles, o.Consecutive = runsInGroups(m, p.a, p.b)
-	before, after := p.values(m)
+	p, before, after, cycles := p.samples(m, a, b, &o)
 	compare := verdict.CompareRuns
 	if m.byRank {
 		compare = verdict.CompareRunsByRank
@@ -124,8 +122,7 @@ func (p armPair) ratio(m metric, a, b result.Document, family int) result.Ratio 
 // gated checks a gate on the arm; checks is how many there are in all.
 func (p armPair) gated(g Gate, a, b result.Document, checks int) result.GateResult {
 	o := ratioOptions(g.metric, a, b, checks)
-	p.a, p.b, _, o.Consecutive = runsInGroups(g.metric, p.a, p.b)
-	before, after := p.values(g.metric)
+	p, before, after, _ := p.samples(g.metric, a, b, &o)
 	v, outcome, why := g.bound.OfRuns(before, after, o)
 	unfit := p.unfit(g.metric, a, b)
 	if unfit.text == "" {
@@ -153,13 +150,26 @@ func (p armPair) unfit(m metric, a, b result.Document) reason {
 	if p.busy.text != "" {
 		return p.busy
 	}
+	if merged := len(a.MergedRounds)+len(b.MergedRounds) > 0; !merged { // runs have processes of their own
+		for _, arm := range []result.Arm{p.a, p.b} {
+			if why := oneProcess(m, arm); why.text != "" {
+				return why
+			}
+		}
+	}
 	return coarseSteps(m, p.a, p.b)
 }
 
-// values are those of both runs' trials.
-func (p armPair) values(m metric) (before, after []float64) {
+// samples returns the values of both runs, and the pair with what they are of: trials or, if arms took turns in both
+// runs, groups of cycles. Of merged runs each has one value. o says which.
+func (p armPair) samples(m metric, a, b result.Document, o *verdict.Options) (_ armPair, before, after []float64, cycles int) {
+	if o.Runs = len(a.MergedRounds)+len(b.MergedRounds) > 0; o.Runs {
+		of := m.between(p.a, p.b)
+		return p, oneEach(m, a, p.a, of), oneEach(m, b, p.b, of), 0
+	}
+	p.a, p.b, cycles, o.Consecutive = runsInGroups(m, p.a, p.b)
 	of := m.between(p.a, p.b)
-	return values(p.a, of), values(p.b, of)
+	return p, values(p.a, of), values(p.b, of), cycles
 }
 
 // armValue is the metric of all trials of an arm together or, if it is of the events of a trial, of the median

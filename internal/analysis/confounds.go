@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"rpclab/internal/result"
@@ -65,6 +66,9 @@ func fillAccount(a *result.Account, d result.Document, arms map[result.ArmKey]re
 	for _, arm := range of {
 		if a.Reason == "" {
 			a.Reason = unfitArm(m, d, arm).text
+		}
+		if a.Reason == "" && m.bounded(arm) {
+			a.Reason = fmt.Sprintf("%.1f %% of the calls of %s were lost, so its latency is only known to be longer", 100*arm.Lost(), arm.Name)
 		}
 	}
 	all := triples(of, m.of)

@@ -78,6 +78,15 @@ func TestAnAccountOfUnfitArmsHasAReason(t *testing.T) {
 				d.Arms[1].Trials[i].Machine = &result.Interference{Throttled: 0.2}
 			}
 		},
+		"60.0 % of the calls of pool were lost, so its latency is only known to be longer": func(d *result.Document) {
+			for i := range d.Arms {
+				d.Arms[i].Config = map[string]any{"load": map[string]any{"open": map[string]any{}}}
+			}
+			d.Arms[1].Calls, d.Arms[1].Dropped, d.Arms[1].Latency.Lost = 40, 60, 0.6
+			for i := range d.Arms[1].Trials {
+				d.Arms[1].Trials[i].Latency.Lost = 0.6
+			}
+		},
 		"no measurement": func(d *result.Document) { d.Arms[2].Trials[1].Failed = "died" },
 		"3 rounds":       func(d *result.Document) { *d = threeArms(3) },
 	} {

@@ -245,7 +245,7 @@ func oneProcess(m metric, a result.Arm) reason {
 	if !strings.HasSuffix(m.name, "_memory") || !slices.ContainsFunc(a.Trials, func(t result.Trial) bool { return len(t.Blocks) > 0 }) {
 		return reason{}
 	}
-	return reason{"the processes of arms that take turns stay up in all rounds, so each has one value of memory; --set design=isolated starts them for each round",
+	return reason{"the processes of arms that take turns stay up in all rounds, so each has one value of memory in a run; --set design=isolated starts them for each round",
 		result.Cause{Kind: result.CauseProcess}}
 }
 

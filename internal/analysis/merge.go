@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"gonum.org/v1/gonum/stat"
+
 	"rpclab/internal/result"
 )
 
@@ -15,6 +17,7 @@ func MergeRuns(runs []result.Document) (result.Document, error) {
 	if len(runs) == 1 {
 		return d, nil
 	}
+	d.MergedRounds = []int{d.Rounds}
 	d.Arms = slices.Clone(d.Arms)
 	for i := range d.Arms {
 		d.Arms[i].Trials = slices.Clone(d.Arms[i].Trials)
@@ -36,10 +39,31 @@ func MergeRuns(runs []result.Document) (result.Document, error) {
 			}
 		}
 		d.Rounds += run.Rounds
+		d.MergedRounds = append(d.MergedRounds, run.Rounds)
 		d.TrialCount += run.TrialCount
 	}
 	d.ID = fmt.Sprintf("%s and %d more", d.ID, len(runs)-1)
 	return Assemble(d), nil
+}
+
+// oneEach returns one value for each run of a merged document: the geometric mean of the values of its rounds or, of
+// metrics that are compared by rank and may be 0, the mean. Rounds of one run share what changes from run to run.
+func oneEach(m metric, d result.Document, arm result.Arm, of func(result.Trial) float64) (all []float64) {
+	first, runs := 1, d.MergedRounds
+	if runs == nil {
+		runs = []int{d.Rounds}
+	}
+	for _, rounds := range runs {
+		one := arm
+		one.Trials = slices.DeleteFunc(slices.Clone(arm.Trials), func(t result.Trial) bool { return t.Round < first || t.Round >= first+rounds })
+		if in := values(one, of); len(in) > 0 && m.byRank {
+			all = append(all, stat.Mean(in, nil))
+		} else if len(in) > 0 {
+			all = append(all, stat.GeometricMean(in, nil))
+		}
+		first += rounds
+	}
+	return all
 }
 
 // lastCycle returns the number of the last cycle of a run; 0: its arms did not take turns.

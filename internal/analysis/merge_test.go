@@ -1,10 +1,12 @@
 package analysis
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"rpclab/internal/result"
+	"rpclab/internal/verdict"
 )
 
 func TestRunsOfTheSameArmsAreMerged(t *testing.T) {
@@ -33,6 +35,32 @@ func TestRunsOfTheSameArmsAreMerged(t *testing.T) {
 	}
 	if g := Compare(a, b, CompareOptions{Gates: gates(t, "p50 ratio < 1.05")}).Gates[0]; g.Outcome != "failed" {
 		t.Errorf("the gate of four against four trials is %+v, want failed", g)
+	}
+}
+
+// Rounds of one run share what changes from run to run, so each run is one value.
+func TestAMergedRunIsOneValue(t *testing.T) {
+	merged := func(levels ...float64) result.Document {
+		var runs []result.Document
+		for _, level := range levels {
+			d := runOf(t, level, level*1.002, level*0.998, level*1.001, level*0.999)
+			d.Rounds = 5
+			runs = append(runs, d)
+		}
+		d, err := MergeRuns(runs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	c := Compare(merged(10, 11, 10.2, 10.8), merged(10.9, 11.1, 11.8, 10.4), CompareOptions{Gates: gates(t, "p50 ratio < 1.02")})
+	i := slices.IndexFunc(c.Ratios, func(r result.Ratio) bool { return r.Metric == "latency_p50" })
+	if r := c.Ratios[i]; r.Trials != [2]int{4, 4} || r.CI[0] > 0.97 || r.CI[1] < 1.13 || c.Gates[0].Outcome != string(verdict.Open) {
+		t.Errorf("the ratio of four runs each, which vary by 8 %%, is %+v, and the gate %+v", r, c.Gates[0])
+	}
+	two := Compare(merged(10, 11), merged(10, 11), CompareOptions{Gates: gates(t, "p50 ratio < 1.02")})
+	if want := "2 runs on one side; at least 4 are needed on both"; two.Gates[0].Reason != want || two.Ratios[0].Reason != want {
+		t.Errorf("the gate of two runs each is open because of %q, want %q", two.Gates[0].Reason, want)
 	}
 }
 

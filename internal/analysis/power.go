@@ -76,11 +76,14 @@ func nextDifference(detected, margin float64) (float64, bool) {
 func longerRun(v result.Verdict, difference float64, d result.Document, took time.Duration) *result.Longer {
 	p := verdict.Precision{Error: v.Power.Error, Freedom: v.Power.Freedom, Rounds: float64(v.Rounds), Alpha: 1 - v.Level, Margin: d.Margin}
 	low, high := p.Likely()
-	l := result.Longer{Difference: difference}
+	l, made := result.Longer{Difference: difference}, 0
+	for _, arm := range d.Arms {
+		made = max(made, lastRound(arm)) // fewer than planned after an interrupt
+	}
 	at := func(p verdict.Precision) (rounds int, more float64) {
-		rounds = int(math.Ceil(float64(p.RoundsFor(1+difference, usualPower)) / p.Rounds * float64(d.Rounds)))
-		perRound := result.Milliseconds(took) / float64(max(d.Rounds, 1))
-		return rounds, math.Round(perRound * float64(max(0, rounds-d.Rounds)))
+		rounds = int(math.Ceil(float64(p.RoundsFor(1+difference, usualPower)) / p.Rounds * float64(made)))
+		perRound := result.Milliseconds(took) / float64(max(made, 1))
+		return rounds, math.Round(perRound * float64(max(0, rounds-made)))
 	}
 	if p.RoundsFor(1+difference, usualPower) == verdict.MaxRounds {
 		return nil

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -30,8 +31,13 @@ func TestAnUndecidedRunSaysHowMuchLongerItMustBe(t *testing.T) {
 			d.Arms[i].Trials[j].Started = began.Add(time.Duration(2*j+i) * time.Second)
 		}
 	}
+	interrupted := d
+	interrupted.Rounds = 24
 	d = Assemble(d)
 	v := p50(t, d)
+	if l, of := Assemble(interrupted).Longer, d.Longer; len(l) == 0 || len(of) == 0 || !reflect.DeepEqual(l[0], of[0]) {
+		t.Errorf("a run of 24 rounds that ended after five says %+v, and one of five %+v", l, of)
+	}
 	if v.Power == nil || v.Power.Longer == nil {
 		t.Fatalf("p50 is %s, and its power %+v", v.Decision, v.Power)
 	}

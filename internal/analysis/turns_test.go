@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"rpclab/internal/result"
+	"rpclab/internal/verdict"
 )
 
 // Cycles whose ratio is correlated with that of their neighbours decide nothing, although as many independent
@@ -99,6 +100,13 @@ func TestArmsThatTakeTurnsHaveOneValueOfMemory(t *testing.T) {
 		d := result.Document{Baseline: "b", Margin: 0.03, Arms: []result.Arm{arm("a", 2000), arm("b", 1000)}}
 		i := slices.IndexFunc(metrics, func(m metric) bool { return m.name == "client_memory" })
 		v := verdictOn(d, metrics[i], comparison{d.Arms[0], d.Arms[1], "baseline"}, nil, 1)
+		before, after := d, d
+		before.Arms, after.Arms = []result.Arm{arm("a", 1000)}, []result.Arm{arm("a", 2000)}
+		c := Compare(before, after, CompareOptions{Gates: gates(t, "client_memory ratio < 1.5")})
+		r := c.Ratios[slices.IndexFunc(c.Ratios, func(r result.Ratio) bool { return r.Metric == "client_memory" })]
+		if inTurns && (r.Cause == nil || r.Cause.Kind != result.CauseProcess || c.Gates[0].Outcome != string(verdict.Open)) || !inTurns && (r.Decision != "worse" || c.Gates[0].Outcome != "failed") {
+			t.Errorf("in turns %v: two runs have the ratio %+v and the gate %+v", inTurns, r, c.Gates[0])
+		}
 		if inTurns && (v.Decision != "undecided" || !v.Unfit || v.Cause.Kind != result.CauseProcess) || !inTurns && v.Decision != "worse" {
 			t.Errorf("in turns %v: the verdict is %+v", inTurns, v)
 		}

@@ -103,8 +103,12 @@ func testInOrder(all []result.Verdict) {
 	}
 }
 
-// settled says that a verdict is decided, or that no number of rounds can decide it.
-func settled(v result.Verdict) bool { return v.Unfit || v.Decision != string(verdict.Undecided) }
+// settled says that a verdict is decided, or that no number of rounds can decide it. More cycles make larger groups, so
+// they can decide one of groups with too few calls.
+func settled(v result.Verdict) bool {
+	smallGroups := v.Cycles > 0 && v.Cause != nil && v.Cause.Kind == result.CauseCalls
+	return v.Unfit && !smallGroups || v.Decision != string(verdict.Undecided)
+}
 
 // verdictOn compares two arms on one metric. inCell are the arms of their cell. tests is how many verdicts share
 // the 5 % error.

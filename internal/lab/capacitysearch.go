@@ -3,7 +3,6 @@ package lab
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math"
 	"math/rand/v2"
 	"strconv"
@@ -41,7 +40,7 @@ func searchCapacity(ctx context.Context, t experiment.Trial, measured result.Tri
 			seen.Capacity = &found
 			return seen, err
 		}
-		met := len(slo.Check(objective(seen.Measures))) == 0
+		met := len(slo.Check(seen.Measures)) == 0
 		s.Record(p, outcomeOf(met, seen.Limited))
 		probes = append(probes, probeOf(p, met, seen))
 		if p.Full && met {
@@ -78,16 +77,6 @@ func probeLoad(wanted experiment.Search, p search.Probe, seed uint64) loadReques
 		}},
 		Limit: p.Duration + wanted.Duration,
 	}
-}
-
-// objective returns the measures to check the SLO on: a dropped call counts as failed.
-func objective(m result.Measures) result.Measures {
-	if m.Dropped > 0 {
-		m.Window = &result.Window{AnsweredRate: m.Answered()} // dropped calls are not in the rate, so they take nothing from it
-		m.Errors = maps.Clone(m.Errors)
-		m.Errors["DROPPED"] += m.Dropped
-	}
-	return m
 }
 
 // outcomeOf returns the outcome of a probe. A probe fails only if the load generator was not the

@@ -43,6 +43,8 @@ type Document struct {
 	// Looks are the numbers of rounds after which a run until decided examines its verdicts; empty:
 	// the number of rounds was fixed.
 	Looks []int `json:"looks,omitempty"`
+	// MergedRounds are the rounds of each run of which this document was merged; nil: it is one run.
+	MergedRounds []int `json:"-"`
 	// TimeLimitMS is the time after which the run begins no further round; 0: it had no limit.
 	TimeLimitMS int64 `json:"time_limit_ms,omitempty"`
 	// Ended is why the run ended; empty: it is in progress or was interrupted, or the document is older.

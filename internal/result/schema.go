@@ -69,7 +69,7 @@ func (g generator) object(t reflect.Type) map[string]any {
 	properties, required := map[string]any{}, []string{}
 	for _, field := range reflect.VisibleFields(t) {
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if field.Anonymous || name == "" {
+		if field.Anonymous || name == "" || name == "-" {
 			continue // VisibleFields lists the embedded fields too
 		}
 		properties[name] = g.field(field, options)

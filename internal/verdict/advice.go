@@ -81,15 +81,18 @@ func (o Options) count(n int) string {
 }
 
 func (o Options) unit() string {
-	if o.Consecutive {
+	switch {
+	case o.Runs:
+		return "run"
+	case o.Consecutive:
 		return "group of cycles"
 	}
 	return "round"
 }
 
 func (o Options) units() string {
-	if o.Consecutive {
+	if o.Consecutive && !o.Runs {
 		return "groups of cycles"
 	}
-	return "rounds"
+	return o.unit() + "s"
 }

@@ -58,7 +58,11 @@ func (b Bound) OfRuns(before, after []float64, o Options) (v Verdict, outcome Ou
 	}
 	reason = fmt.Sprintf("the interval spans %g", b.Limit)
 	if n := u.narrowTo(math.Abs(u.difference()-math.Log(b.Limit)), o); n <= maxAdvisedRounds {
-		return v, Open, fmt.Sprintf("%s: about %d %s in each of two new runs would settle it, if the noise stays", reason, n, o.units())
+		where := "in each of two new runs"
+		if o.Runs {
+			where = "on each side"
+		}
+		return v, Open, fmt.Sprintf("%s: about %d %s %s would settle it, if the noise stays", reason, n, o.units(), where)
 	}
 	return v, Open, reason + ", and the ratio is too close to it to be settled by more " + o.units()
 }

@@ -28,6 +28,9 @@ func CompareRuns(a, b []float64, o Options) Verdict {
 	}
 	if v.Rounds < MinRounds {
 		v.Reason = fmt.Sprintf("%s in one of the runs; at least %d are needed in both", o.count(v.Rounds), MinRounds)
+		if o.Runs {
+			v.Reason = fmt.Sprintf("%s on one side; at least %d are needed on both", o.count(v.Rounds), MinRounds)
+		}
 		v.Cause = Cause{Kind: CauseRounds, Have: float64(v.Rounds), Needed: MinRounds, Groups: o.Consecutive}
 		return v
 	}

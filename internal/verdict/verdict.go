@@ -41,6 +41,8 @@ type Options struct {
 	// Consecutive is true if the pairs are consecutive groups of cycles of an interleaved run, which may share
 	// something with their neighbours.
 	Consecutive bool
+	// Runs is true if each value is that of a whole run, so that its changes from run to run are noise.
+	Runs bool
 	// Others are the values of the other arms of the cell in the same rounds (or groups of cycles). They show
 	// how much noise there is, and how much neighbouring cycles share.
 	Others [][]float64

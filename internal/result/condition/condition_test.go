@@ -41,9 +41,9 @@ func TestAMetAssertionReportsNothing(t *testing.T) {
 	for _, text := range []string{
 		"p99 < 70ms", "p99<=61ms", "p50 == 10ms", "p999 != 0", "max < 0.1s", "min >= 1000us",
 		"service_p99 < 61ms", "latency_p99 > 60ms", "lateness_p99 < 200us", "message_p50 == 2ms",
-		"rate >= 490/s", "rate == 490", "calls == 990", "errors == 5", "errors.UNAVAILABLE <= 3",
-		"errors.CANCELLED == 0", "errors.HTTP_503 == 0", "errors.CHECK == 0", "errors.CLIENT_EXITED == 0", "errors.INVALID_RESPONSE == 0", "errors < 1%", "dropped <= 1%", "dropped > 0.9 %",
-		"p99 < 70ms && errors < 10 && rate > 1", "p99 < 70ms and errors < 10 and rate>1",
+		"rate >= 490/s", "rate == 490", "calls == 990", "errors == 15", "errors.UNAVAILABLE <= 3",
+		"errors.CANCELLED == 0", "errors.HTTP_503 == 0", "errors.CHECK == 0", "errors.CLIENT_EXITED == 0", "errors.INVALID_RESPONSE == 0", "errors < 2%", "dropped <= 1%", "dropped > 0.9 %",
+		"p99 < 70ms && errors < 20 && rate > 1", "p99 < 70ms and errors < 20 and rate>1",
 	} {
 		if failed := check(t, text); failed != nil {
 			t.Errorf("%s failed: %q", text, failed)
@@ -56,9 +56,9 @@ func TestAFailedAssertionReportsByHowMuch(t *testing.T) {
 		"p99 < 50ms":              "p99 < 50ms: it is 61ms, 22 % more",
 		"p50<4ms":                 "p50<4ms: it is 10ms, 2.5 times as much",
 		"lateness_p99 < 100us":    "lateness_p99 < 100us: it is 150µs, 50 % more",
-		"errors == 0":             "errors == 0: it is 5",
+		"errors == 0":             "errors == 0: it is 15",
 		"errors.UNAVAILABLE != 3": "errors.UNAVAILABLE != 3: it is 3",
-		"errors < 0.1%":           "errors < 0.1%: it is 5 of 1000, 0.5 %, 5 times as much",
+		"errors < 0.1%":           "errors < 0.1%: it is 15 of 1000, 1.5 %, 15 times as much",
 		"rate >= 1000/s":          "rate >= 1000/s: it is 490.0/s of successful calls, 51 % less",
 	} {
 		if failed := check(t, text); len(failed) != 1 || failed[0] != want {
@@ -197,6 +197,24 @@ func TestLostCallsFailEveryUpperLimit(t *testing.T) {
 		}
 		got := strings.Join(c.Check(m), "; ")
 		if (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%s reports %q, want %q", text, got, want)
+		}
+	}
+}
+
+// A call that was due and not sent is no success.
+func TestDroppedCallsAreErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"errors < 0.1%":           "errors < 0.1%: it is 9614 of 10000, 96.1 %, 961 times as much",
+		"errors == 0":             "errors == 0: it is 9614",
+		"errors.UNAVAILABLE == 0": "",
+		"dropped < 10000":         "",
+	} {
+		c, err := condition.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(c.Check(result.Measures{Calls: 386, Dropped: 9614}), "; "); got != want {
 			t.Errorf("%s reports %q, want %q", text, got, want)
 		}
 	}

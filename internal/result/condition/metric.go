@@ -28,8 +28,8 @@ func lookup(name string, ownCodes bool) (metric, bool) {
 		return always(count, func(m result.Measures) float64 { return float64(m.Calls) }), true
 	case "dropped":
 		return always(count, func(m result.Measures) float64 { return float64(m.Dropped) }), true
-	case "errors":
-		return always(count, func(m result.Measures) float64 { return float64(m.Failed()) }), true
+	case "errors": // a call that was due and not sent is no success
+		return always(count, func(m result.Measures) float64 { return float64(m.Failed() + m.Dropped) }), true
 	}
 	if code, ok := strings.CutPrefix(name, errorsOf); ok && (isErrorCode(code) || ownCodes && isOwnCode(code)) {
 		return always(count, func(m result.Measures) float64 { return float64(m.Errors[code]) }), true
