@@ -8,6 +8,7 @@ import (
 
 	"rpclab/internal/report"
 	"rpclab/internal/result"
+	"rpclab/internal/result/failure"
 )
 
 // generated ends every generated page.
@@ -41,7 +42,7 @@ func page(f finding, s stored) string {
 	}
 	if slices.Contains(d.Headline, "failed") {
 		for i := range said.Failures {
-			said.Failures[i].Text = brief(said.Failures[i].Text)
+			said.Failures[i].Text = failure.WithoutLog(said.Failures[i].Text)
 		}
 		section(&b, "Which calls failed", elements(withoutHeading(said.Failures)))
 	}
@@ -189,15 +190,9 @@ func doubts(f finding, d result.Document) string {
 			all = append(all, fmt.Sprintf("%d more warnings are listed with all tables.", len(d.Warnings)-i))
 			break
 		}
-		all = append(all, "Warning of the run: "+report.Escape(brief(report.Clean(warning)))+".")
+		all = append(all, "Warning of the run: "+report.Escape(failure.WithoutLog(report.Clean(warning)))+".")
 	}
 	return "- " + strings.Join(all, "\n- ")
-}
-
-// brief leaves out the log of a process that died.
-func brief(text string) string {
-	text, _, _ = strings.Cut(text, "; its last lines")
-	return text
 }
 
 // made says how long the run took, where and when.

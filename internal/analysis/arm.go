@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"rpclab/internal/result"
+	"rpclab/internal/result/failure"
 	"rpclab/internal/verdict"
 )
 
@@ -46,6 +47,7 @@ func mergeTrials(arm *result.Arm) error {
 			if m.Samples[code] == "" {
 				m.Samples[code] = t.Samples[code]
 			}
+			failure.AddAll(&m.Reasons, code, t.Reasons[code])
 		}
 		for id, n := range t.Backends {
 			m.Backends[id] += n

@@ -11,6 +11,7 @@ import (
 	"rpclab/internal/experiment"
 	"rpclab/internal/measure"
 	"rpclab/internal/result"
+	"rpclab/internal/result/failure"
 )
 
 // trial returns a trial whose calls all took latencyMS, on backends with the given counts.
@@ -64,8 +65,16 @@ func TestTheRatioOfAnArmThatLosesCallsIsABound(t *testing.T) {
 }
 
 func TestTrialsAreMergedIntoTheirArm(t *testing.T) {
-	d := Assemble(arms(t, 20, 40, 30))
+	d := arms(t, 20, 40, 30)
+	for i, message := range []string{"gone", "refused", "gone"} {
+		trial := &d.Arms[1].Trials[i]
+		trial.Errors, trial.Reasons = map[string]uint64{"UNAVAILABLE": 2}, map[string][]failure.Reason{"UNAVAILABLE": {{Message: message, Calls: 2}}}
+	}
+	d = Assemble(d)
 	a := d.Arms[1]
+	if got, want := a.Reasons["UNAVAILABLE"], (failure.Reason{Message: "gone", Calls: 4}); len(got) != 2 || got[0] != want {
+		t.Errorf("the reasons are %v, want two, of which one is %v", got, want)
+	}
 	if a.Calls != 180 || a.ElapsedMS != 30 || a.Resources.Client.CPU != 30 || a.Resources.Client.RSS != 3 || a.Resources.Proxy != a.Resources.Client {
 		t.Errorf("%d calls, elapsed %g ms, %+v; want 180 calls, medians of 30 and the largest memory", a.Calls, a.ElapsedMS, a.Resources)
 	}

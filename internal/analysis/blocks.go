@@ -17,7 +17,6 @@ func MergeBlocks(trial result.Trial, blocks []result.Trial) result.Trial {
 		return trial
 	}
 	trial.Measures, trial.Limited = whole.Measures, whole.Limited
-	trial.Samples = whole.Samples
 	trial.ElapsedMS = 0
 	trial.Machine = interferenceOf(blocks)
 	trial.Servers = map[string]result.ServerUsage{}

@@ -88,7 +88,7 @@ func (r Record) Summarize(trial result.Trial) result.Trial {
 func Measured(trial result.Trial, seen measure.Measurement, timeout time.Duration, cancelled uint64) result.Trial {
 	var errs [7]error
 	trial.Calls, trial.Dropped, trial.Late = seen.Calls, seen.Dropped, seen.Late
-	trial.Errors, trial.Samples = seen.Errors, seen.Samples
+	trial.Errors, trial.Samples, trial.Reasons = seen.Errors, seen.Samples, seen.Reasons
 	trial.Latency, errs[0] = result.FromEncoded(seen.Latency)
 	trial.Service, errs[1] = result.FromEncoded(seen.Service)
 	trial.Lateness, errs[2] = result.FromEncoded(seen.Lateness)

@@ -3,7 +3,11 @@
 // never with the number of calls.
 package measure
 
-import "time"
+import (
+	"time"
+
+	"rpclab/internal/result/failure"
+)
 
 // TimelineInterval is the length of a timeline's intervals.
 const TimelineInterval = 100 * time.Millisecond
@@ -56,6 +60,9 @@ type Measurement struct {
 	// Errors counts failed calls by code. Samples has the first message of each code.
 	Errors  map[string]uint64 `json:"errors"`
 	Samples map[string]string `json:"samples"`
+	// Reasons are the messages of each code with the numbers of calls. A program in another language reports the first
+	// message of each code alone.
+	Reasons map[string][]failure.Reason `json:"reasons,omitempty"`
 	// The histograms hold nanoseconds in the standard compressed V2 encoding (base64). Latency runs
 	// from due to done and Service from sent to done; both hold the answered calls. Lateness runs from
 	// due to sent and holds all calls, AnsweredLateness those that were answered.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"rpclab/internal/measure"
+	"rpclab/internal/result/failure"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -68,6 +70,10 @@ func TestFailedCallsAreCountedByCodeAndKeepTheirFirstMessage(t *testing.T) {
 	if measurement.Calls != 3 || measurement.Errors["UNAVAILABLE"] != 2 || measurement.Samples["UNAVAILABLE"] != "refused" {
 		t.Errorf("got %d calls, errors %v, samples %v; want 3 calls, 2 of them UNAVAILABLE with the sample refused",
 			measurement.Calls, measurement.Errors, measurement.Samples)
+	}
+	want := []failure.Reason{{Message: "refused", Calls: 1}, {Message: "refused again", Calls: 1}}
+	if got := measurement.Reasons["UNAVAILABLE"]; !slices.Equal(got, want) {
+		t.Errorf("the reasons are %v, want %v", got, want)
 	}
 	if n := decode(t, measurement.Latency).TotalCount(); n != 1 {
 		t.Errorf("latency has %d calls, want only the 1 answered call", n)

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"rpclab/internal/result/failure"
 )
 
 // Merge merges the measurements of callers that shared a load. Their Started times must be from one
@@ -46,6 +48,9 @@ func Merge(all []Measurement) (Measurement, error) {
 		addCounts(merged.Backends, part.Backends)
 		for code, text := range part.Samples {
 			merged.Samples[code] = cmp.Or(merged.Samples[code], text)
+		}
+		for code, reasons := range part.Reasons {
+			failure.AddAll(&merged.Reasons, code, reasons)
 		}
 		for id, first := range part.FirstResponse {
 			if known, ok := merged.FirstResponse[id]; !ok || after+first < known {

@@ -47,7 +47,7 @@ func TestMergedMeasurementsEqualThoseOfOneCallerWithAllCalls(t *testing.T) {
 				took := time.Duration(rapid.IntRange(0, 300).Draw(t, "took")) * ms
 				call := good(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "backend"), due, due+ms, due+ms+took)
 				if rapid.IntRange(0, 9).Draw(t, "luck") == 0 {
-					call.Code, call.Message = "UNAVAILABLE", "gone"
+					call.Code, call.Message = "UNAVAILABLE", rapid.SampledFrom([]string{"gone", "refused"}).Draw(t, "message")
 				}
 				own.Record(call)
 				whole.Record(call)

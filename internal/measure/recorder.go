@@ -8,6 +8,8 @@ import (
 	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
+
+	"rpclab/internal/result/failure"
 )
 
 // Recorder records calls. Only one goroutine may use it; see [Shards] for several.
@@ -19,8 +21,8 @@ type Recorder struct {
 	byName                     namedCalls // nil: calls have no names
 	calls, dropped, late       uint64
 	waited                     uint64
-	lateAfter                  time.Duration       // the latency above which a call is late
-	failures                   map[string]*failure // by code
+	lateAfter                  time.Duration        // the latency above which a call is late
+	failures                   map[string]*failures // by code
 	backends                   map[string]*backend
 	lateCalls                  []uint64      // by interval of their end
 	lost                       []uint64      // failed and dropped calls, by interval in which they were due
@@ -39,9 +41,10 @@ type backend struct {
 	due      []uint64 // as timeline, by when the calls were due
 }
 
-type failure struct {
+type failures struct {
 	calls    uint64
 	sample   string // the first message
+	reasons  []failure.Reason
 	timeline []uint64
 }
 
@@ -51,7 +54,7 @@ func NewRecorder(lateAfter time.Duration) *Recorder {
 	return &Recorder{
 		lateAfter: cmp.Or(lateAfter, DefaultLateAfter),
 		latency:   Histogram(), service: Histogram(), lateness: Histogram(),
-		failures: map[string]*failure{}, backends: map[string]*backend{},
+		failures: map[string]*failures{}, backends: map[string]*backend{},
 	}
 }
 
@@ -83,10 +86,11 @@ func (r *Recorder) Record(call Call) {
 		addTo(&r.failedLateness, call.Sent-call.Due)
 		failed := r.failures[call.Code]
 		if failed == nil {
-			failed = &failure{sample: call.Message}
+			failed = &failures{sample: call.Message}
 			r.failures[call.Code] = failed
 		}
 		failed.calls++
+		failed.reasons = failure.Add(failed.reasons, call.Message, 1)
 		count(&failed.timeline, call.Done, 1)
 		count(&r.lost, call.Due, 1)
 		return
@@ -208,10 +212,11 @@ func (r *Recorder) Merge(other *Recorder) {
 	for code, theirs := range other.failures {
 		ours := r.failures[code]
 		if ours == nil {
-			ours = &failure{sample: theirs.sample}
+			ours = &failures{sample: theirs.sample}
 			r.failures[code] = ours
 		}
 		ours.calls += theirs.calls
+		ours.reasons = failure.Merge(ours.reasons, theirs.reasons)
 		sum(&ours.timeline, theirs.timeline)
 	}
 	sum(&r.lateCalls, other.lateCalls)
@@ -240,6 +245,7 @@ func (r *Recorder) Measurement() (Measurement, error) {
 	}
 	for code, f := range r.failures {
 		measurement.Errors[code], measurement.Samples[code], measurement.Timeline.Errors[code] = f.calls, f.sample, f.timeline
+		failure.AddAll(&measurement.Reasons, code, f.reasons)
 	}
 	for id, b := range r.backends {
 		measurement.Backends[id], measurement.FirstResponse[id] = b.calls, b.first

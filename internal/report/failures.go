@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"rpclab/internal/result"
+	"rpclab/internal/result/failure"
 )
 
-// failures counts failed calls by code, with the first message of each, dropped calls, and trials
+// failures counts failed calls by code, with the messages of each, dropped calls, and trials
 // without a measurement.
 func failures(p *page, d result.Document) {
 	var said []string
@@ -17,17 +19,18 @@ func failures(p *page, d result.Document) {
 		name := clean(arm.Name) + at(arm.Cell)
 		for _, code := range byCount(arm.Errors) {
 			text := fmt.Sprintf("%s: %s of %s failed with %s", name, count(arm.Errors[code]), plural(int(arm.Calls), "call"), clean(code))
-			if sample := clean(arm.Samples[code]); sample != "" {
-				text += ", first: “" + cut(sample, 200) + "”"
-			}
-			said = append(said, text)
+			said = append(said, text+Messages(arm, code))
 		}
 		if arm.Dropped > 0 {
 			said = append(said, fmt.Sprintf("%s: %s dropped: due while as many calls as allowed were in flight, and so never sent",
 				name, plural(int(arm.Dropped), "call")))
 		}
 		for _, failed := range arm.FailedTrials() {
-			said = append(said, fmt.Sprintf("%s, %s: no measurement: %s", name, failed.Where(), cut(clean(failed.Reason), 400)))
+			limit := failure.Limit(failed.Reason)
+			if limit != "" {
+				limit = " (" + limit + ")"
+			}
+			said = append(said, fmt.Sprintf("%s, %s: no measurement%s: %s", name, failed.Where(), limit, cut(clean(failed.Reason), 400)))
 		}
 	}
 	if len(said) == 0 {
@@ -41,6 +44,33 @@ func failures(p *page, d result.Document) {
 	for _, text := range said {
 		p.item(text)
 	}
+}
+
+// Messages are the messages with which the calls of an arm failed with a code. A limit that a message names follows it
+// in parentheses.
+func Messages(arm result.Arm, code string) string {
+	reasons, counted := arm.ReasonsOf(code)
+	var texts []string
+	others := arm.Errors[code]
+	for _, r := range reasons {
+		text := "“" + cut(clean(r.Message), 200) + "”"
+		if limit := failure.Limit(r.Message); limit != "" {
+			text += " (" + limit + ")"
+		}
+		if counted && len(reasons) > 1 {
+			text = count(r.Calls) + " " + text
+		}
+		texts, others = append(texts, text), others-min(others, r.Calls)
+	}
+	switch {
+	case len(reasons) == 0:
+		return ""
+	case len(reasons) == 1 || !counted:
+		return ", first: " + strings.Join(texts, "; in other rounds ")
+	case others > 0:
+		texts = append(texts, count(others)+" with other messages")
+	}
+	return ": " + strings.Join(texts, "; ")
 }
 
 // byCount are the codes that occurred, the most frequent first.

@@ -5,6 +5,8 @@ package result
 import (
 	"encoding/json"
 	"time"
+
+	"rpclab/internal/result/failure"
 )
 
 // Schema is the version of the JSON form of a [Document]; readers reject other versions.
@@ -133,6 +135,9 @@ type Measures struct {
 	ConnectingMS *float64 `json:"connecting_ms_per_call,omitempty"`
 	// Samples is the first error message for each error code.
 	Samples map[string]string `json:"error_samples,omitempty"`
+	// Reasons counts the failed calls of each error code by message, for at most five messages a code. Messages that differ
+	// in figures count as one. Missing, or with fewer calls than Errors: not every message is known.
+	Reasons map[string][]failure.Reason `json:"error_reasons,omitempty"`
 	// ByName are the calls of a user's service by their names; empty: the arm makes one call.
 	ByName map[string]NamedCalls `json:"calls_by_name,omitempty"`
 }

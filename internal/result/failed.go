@@ -1,11 +1,13 @@
 package result
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
+
+	"rpclab/internal/result/failure"
 )
 
 // FailedTrials are the trials of an arm that gave no measurement for one reason.
@@ -14,15 +16,13 @@ type FailedTrials struct {
 	Reason string // of the first, with the log of a process that died
 }
 
-// FailedTrials returns the trials of an arm without a measurement. Reasons are the same if they differ in numbers, or in
-// the log of a process, alone.
+// FailedTrials returns the trials of an arm without a measurement by reason, see [failure.Same].
 func (a Arm) FailedTrials() (all []FailedTrials) {
-	same := func(one, other string) bool { return withoutFigures(one) == withoutFigures(other) }
 	for _, t := range a.Trials {
 		if t.Failed == "" {
 			continue
 		}
-		i := slices.IndexFunc(all, func(f FailedTrials) bool { return same(f.Reason, t.Failed) })
+		i := slices.IndexFunc(all, func(f FailedTrials) bool { return failure.Same(f.Reason, t.Failed) })
 		if i < 0 {
 			all = append(all, FailedTrials{Reason: t.Failed})
 			i = len(all) - 1
@@ -45,17 +45,6 @@ func RoundsOf(trials []Trial) int {
 	return len(rounds)
 }
 
-// withoutFigures leaves out the digits and points of a reason, and a log.
-func withoutFigures(reason string) string {
-	reason, _, _ = strings.Cut(reason, "; its last lines")
-	return strings.Map(func(r rune) rune {
-		if unicode.IsDigit(r) || r == '.' {
-			return -1
-		}
-		return r
-	}, reason)
-}
-
 // Where names the rounds as [RoundsInWords] does.
 func (f FailedTrials) Where() string { return RoundsInWords(f.Rounds) }
 
@@ -76,4 +65,22 @@ func RoundsInWords(rounds []int) string {
 		names = append(names, strconv.Itoa(round))
 	}
 	return "rounds " + strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}
+
+// ReasonsOf returns the reasons of the failed calls with a code, the most frequent first. Without counted, the numbers of
+// calls are not known: they are the first messages of each trial, in order.
+func (a Arm) ReasonsOf(code string) (reasons []failure.Reason, counted bool) {
+	var calls uint64
+	for _, r := range a.Reasons[code] {
+		calls += r.Calls
+	}
+	if reasons = slices.Clone(a.Reasons[code]); calls > 0 && calls == a.Errors[code] || len(reasons) == failure.Most {
+		slices.SortStableFunc(reasons, func(a, b failure.Reason) int { return cmp.Compare(b.Calls, a.Calls) })
+		return reasons, true
+	}
+	reasons = failure.Add(nil, a.Samples[code], 0)
+	for _, t := range a.Trials {
+		reasons = failure.Add(reasons, t.Samples[code], 0)
+	}
+	return reasons, false
 }

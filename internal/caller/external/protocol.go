@@ -92,9 +92,9 @@ func (s *session) recordCalls(shards *measure.Shards, records []byte, start time
 		}
 		switch {
 		case code == codeWrongResponse:
-			call.Code, call.Message = caller.DataLoss, s.samples[code]
+			call.Code, call.Message = caller.DataLoss, s.firstMessage(code)
 		case code != 0:
-			call.Code, call.Message = h2.Status{Code: uint32(code)}.Name(), s.samples[code]
+			call.Code, call.Message = h2.Status{Code: uint32(code)}.Name(), s.firstMessage(code)
 		case number >= len(s.backends):
 			return fmt.Errorf("unknown backend %d of %d", number, len(s.backends))
 		default:
@@ -103,6 +103,14 @@ func (s *session) recordCalls(shards *measure.Shards, records []byte, start time
 		shards.Record(0, call)
 	}
 	return nil
+}
+
+// firstMessage returns the first message of a code for the first call with that code. The messages of other calls are not
+// known.
+func (s *session) firstMessage(code uint8) string {
+	message := s.samples[code]
+	delete(s.samples, code)
+	return message
 }
 
 func (s *session) keepSample(text []byte) error {

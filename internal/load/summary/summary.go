@@ -42,7 +42,7 @@ func Terminal(w io.Writer, document result.Document, color bool) error {
 	}
 	byName(out, arm.ByName)
 	rounds(out, arm.Trials)
-	failures(out, arm.Measures)
+	failures(out, arm)
 	backends(out, arm.Backends)
 	generator(out, arm)
 	warnings(out, document)
@@ -201,21 +201,18 @@ func rounds(out io.Writer, trials []result.Trial) {
 	}
 }
 
-func failures(out page, measures result.Measures) {
-	if measures.Failed() == 0 {
+func failures(out page, arm result.Arm) {
+	if arm.Failed() == 0 {
 		return
 	}
 	fmt.Fprintln(out)
 	out.alarm("Errors")
-	for _, code := range byCount(measures.Errors) {
-		if measures.Errors[code] == 0 {
+	for _, code := range byCount(arm.Errors) {
+		if arm.Errors[code] == 0 {
 			continue
 		}
-		text := fmt.Sprintf("%s: %s (%.3g %%)", clean(code), count(measures.Errors[code]), 100*float64(measures.Errors[code])/float64(measures.Calls))
-		if sample := clean(measures.Samples[code]); sample != "" {
-			text += ", first: " + truncate(sample, 230)
-		}
-		item(out, text)
+		text := fmt.Sprintf("%s: %s (%.3g %%)", clean(code), count(arm.Errors[code]), 100*float64(arm.Errors[code])/float64(arm.Calls))
+		item(out, text+report.Messages(arm, code))
 	}
 }
 
