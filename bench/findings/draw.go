@@ -143,13 +143,24 @@ func (f finding) shortAnswer(d result.Document) (string, error) {
 		if len(ratios) == 0 {
 			return "", fmt.Errorf("the document has no verdict on %s", arm)
 		}
-		low, high := fmt.Sprintf("%.3g", slices.Min(ratios)), fmt.Sprintf("%.3g", slices.Max(ratios))
-		if low == high {
-			return low, nil
-		}
-		return low + "–" + high, nil
+		return span("%.3g", ratios), nil
 	}
-	text, err := template.New("answer").Funcs(template.FuncMap{"ratio": ratio}).Parse(f.Answer)
+	lost := func(arm string) (string, error) { // or its range over the cells
+		var shares []float64
+		for _, a := range d.Arms {
+			if a.Name == arm {
+				shares = append(shares, 100*a.Lost())
+			}
+		}
+		switch {
+		case len(shares) == 0:
+			return "", fmt.Errorf("the document has no arm %s", arm)
+		case slices.Max(shares) == 0:
+			return "none", nil
+		}
+		return span("%.2g", shares) + " %", nil
+	}
+	text, err := template.New("answer").Funcs(template.FuncMap{"ratio": ratio, "lost": lost}).Parse(f.Answer)
 	if err != nil {
 		return "", fmt.Errorf("answer of %s: %w", f.Name, err)
 	}
@@ -158,6 +169,15 @@ func (f finding) shortAnswer(d result.Document) (string, error) {
 		return "", fmt.Errorf("answer of %s: %w", f.Name, err)
 	}
 	return answer.String(), nil
+}
+
+// span formats the range of values, or their value.
+func span(format string, values []float64) string {
+	low, high := fmt.Sprintf(format, slices.Min(values)), fmt.Sprintf(format, slices.Max(values))
+	if low == high {
+		return low
+	}
+	return low + "–" + high
 }
 
 // clause is the first clause of an answer, which has its result.

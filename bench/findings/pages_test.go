@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -90,6 +91,20 @@ func TestTheListIsComplete(t *testing.T) {
 	}
 }
 
+// The README answers each question on a screen: in 600 words besides commands and output.
+func TestTheREADMEAnswersEveryQuestionInFewWords(t *testing.T) {
+	text := readText(t, repository.readme)
+	for _, f := range findingsOfRepository(t) {
+		if !regexp.MustCompile(`(?m)^\| [^|]+\? \| \[[^\]]+\]\(docs/findings/` + f.Name + `\.md\)[^|]* \|$`).MatchString(text) {
+			t.Errorf("the README has no row with an answer to %s", f.Name)
+		}
+	}
+	text = regexp.MustCompile("(?s)```.*?```|<!--.*?-->|\\]\\([^)]*\\)|[|#-]{1,}").ReplaceAllString(text, " ")
+	if n := len(strings.Fields(text)); n > 600 {
+		t.Errorf("the README has %d words, want at most 600", n)
+	}
+}
+
 // readText is "" if there is no file.
 func readText(t *testing.T, path string) string {
 	t.Helper()
@@ -110,10 +125,13 @@ func TestNumbersOfPagesHaveNoExponent(t *testing.T) {
 
 func TestAnAnswerOfTheListHasTheRatiosOfTheDocument(t *testing.T) {
 	d := compared()
+	d.Arms[0].Errors = map[string]uint64{"UNAVAILABLE": 1}
 	for text, want := range map[string]string{
-		`One takes {{ratio "one"}} times as long`: "One takes 1.5 times as long",
-		`One takes {{ratio "two"}} times as long`: "the document has no verdict on two",
-		`One takes {{ratio`:                       "answer of first",
+		`One takes {{ratio "one"}} times as long`:         "One takes 1.5 times as long",
+		`One takes {{ratio "two"}} times as long`:         "the document has no verdict on two",
+		`One lost {{lost "one"}}, other {{lost "other"}}`: "One lost 10 %, other none",
+		`Three lost {{lost "three"}}`:                     "the document has no arm three",
+		`One takes {{ratio`:                               "answer of first",
 	} {
 		got, err := finding{Name: "first", Answer: text}.shortAnswer(d)
 		if err != nil {
