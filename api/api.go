@@ -6,7 +6,7 @@ import "embed"
 
 //go:generate go run ./generate
 
-// Protos are the protobuf files, below rpclab/v1.
+// Protos are the protobuf files that servers in other languages need: those of rpclab/v1 and of the ladder study.
 //
-//go:embed rpclab/v1/*.proto
+//go:embed rpclab/v1/*.proto studies/ladder/*.proto
 var Protos embed.FS

@@ -41,7 +41,7 @@ java)
 	flags="--enable-native-access=ALL-UNNAMED --sun-misc-unsafe-memory-access=allow"
 	# Maven takes seconds even if nothing has changed, and keeps libraries of other versions.
 	# Therefore this script rebuilds everything if anything has changed, and else runs no Maven.
-	made=$(find java ../api/rpclab build.sh -type f ! -name '*.go' -exec cksum {} + | sort; "$java" -version 2>&1)
+	made=$(find java ../api/rpclab ../api/studies/ladder build.sh -type f ! -name '*.go' -exec cksum {} + | sort; "$java" -version 2>&1)
 	if [ "$made" != "$(cat "$out/java/made-from" 2>/dev/null)" ]; then
 		rm -rf "$out/java"
 		# What Maven fetches is kept apart from that of other programs, so that all of it can be verified.

@@ -147,8 +147,8 @@ func labLadderCommand() *cobra.Command {
 		Long: `Starts the servers of the published comparison of REST on threads, REST on
 virtual threads and gRPC (see docs/studies.md) on this machine until Ctrl-C:
 REST (POST /orders) on port 8080 and gRPC (OrderService/PlaceOrder) on 9090,
-each with 1 CPU and 1.5 GiB. Both wait 200 to 499 ms. Servers in Go also accept
-the study's own messages; those in Java accept rpclab's.
+each with 1 CPU and 1.5 GiB. Both wait 200 to 499 ms. They accept the study's
+own messages and those of rpclab.
 
 With --on kubernetes they are pods with these limits, and have ports 30080 and
 30090 on every node.
@@ -227,10 +227,7 @@ func (f labLadderFlags) servers(c *cobra.Command) (all []labServer, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.flag, err)
 		}
-		args := []string{"--model", model.Name, "--delay", "200ms", "--spread", "299ms"}
-		if f.language == language.Go {
-			args = append(args, "--published")
-		}
+		args := []string{"--model", model.Name, "--delay", "200ms", "--spread", "299ms", "--published"}
 		all = append(all, labServer{what: model.Name, try: []string{s.try}, Spec: cluster.Spec{
 			Name: model.Name, Listen: s.listen, Protocol: model.Protocol(), Args: args, CPUs: f.cpus, Memory: uint64(memory),
 			RuntimeEnv: l.LimitEnv(f.cpus, uint64(memory)),

@@ -158,6 +158,7 @@ func rejectsInvalidRequests(t *testing.T, c overREST) {
 		{"POST", "/increase", `{"value": 4294967296}`, 400},
 		{"POST", "/increase", `{"valeu": 1}`, 400},
 		{"POST", "/orders", `{"articles": [null]}`, 400},
+		{"POST", "/orders", `{"customerId": "AAABBB", "articles": []}`, 400},
 		{"POST", "/orders", `{"articles": {"id": "a"}}`, 400},
 		{"GET", "/increase", ``, 405},
 		{"POST", "/nowhere", `{}`, 404},

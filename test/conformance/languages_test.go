@@ -35,7 +35,15 @@ func TestServersAnswerEveryMethod(t *testing.T) {
 
 // eachServer runs a test for every server model of every language, Go included, in parallel.
 func eachServer(t *testing.T, test func(t *testing.T, m language.Model, command []string)) {
+	eachServerOf(t, nil, test)
+}
+
+// eachServerOf is eachServer for some languages; nil: all.
+func eachServerOf(t *testing.T, some []string, test func(t *testing.T, m language.Model, command []string)) {
 	for _, l := range language.All() {
+		if some != nil && !slices.Contains(some, l.Name) {
+			continue
+		}
 		t.Run(l.Name, func(t *testing.T) {
 			t.Parallel()
 			command := built(t, l)

@@ -239,15 +239,7 @@ func TestLabUpLadderServesTheStudysMessagesAndLoad(t *testing.T) {
 	t.Parallel()
 	rest, port, dir := unusedPorts(t, 1), unusedPorts(t, 1), filepath.Join(t.TempDir(), "k6")
 	lab, _, _ := labUp(t, 2, "ladder", "--language", "go", "--cpus", "0", "--memory", "0", "--rest-port", strconv.Itoa(rest), "--port", strconv.Itoa(port), "--script", dir)
-	began := time.Now()
-	got := sh(t, `curl -fsS -H 'content-type: application/json' -d '{"customerId": "AAABBB", "createdAt": "2025-04-28T22:47:00+02:00", "paymentMethod": "CREDIT_CARD", "articles": [{"id": "0", "quantity": 1, "unitPrice": 10.5}]}' http://localhost:%d/orders`, rest)
-	if took := time.Since(began); !orderID.MatchString(got) || took < 200*time.Millisecond {
-		t.Errorf("POST /orders answers %s after %s, want a UUID after 200 ms", got, took)
-	}
-	order := &ladder.OrderRequest{CustomerId: "AAABBB", Articles: []*ladder.OrderedArticle{{Id: "0", Quantity: 1, UnitPrice: 10.5}}}
-	if reply, err := ladder.NewOrderServiceClient(plaintext(t, port)).PlaceOrder(t.Context(), order); err != nil || uuid.Validate(reply.Id) != nil {
-		t.Errorf("PlaceOrder: %v, %v", reply, err)
-	}
+	answersTheStudysOrders(t, rest, port)
 	if _, err := os.Stat(filepath.Join(dir, "order.proto")); err != nil {
 		t.Error(err)
 	}
@@ -280,6 +272,27 @@ func TestLabUpLadderServesTheStudysMessagesAndLoad(t *testing.T) {
 		}
 	}
 	interrupt(t, lab)
+}
+
+func TestLabUpLadderServesTheStudysMessagesInJava(t *testing.T) {
+	t.Parallel()
+	rest, port := unusedPorts(t, 1), unusedPorts(t, 1)
+	lab, _, _ := labUp(t, 2, "ladder", "--cpus", "0", "--memory", "0", "--rest-port", strconv.Itoa(rest), "--port", strconv.Itoa(port))
+	answersTheStudysOrders(t, rest, port)
+	interrupt(t, lab)
+}
+
+func answersTheStudysOrders(t *testing.T, rest, port int) {
+	t.Helper()
+	began := time.Now()
+	got := sh(t, `curl -fsS -H 'content-type: application/json' -d '{"customerId": "AAABBB", "createdAt": "2025-04-28T22:47:00+02:00", "paymentMethod": "CREDIT_CARD", "articles": [{"id": "0", "quantity": 1, "unitPrice": 10.5}]}' http://localhost:%d/orders`, rest)
+	if took := time.Since(began); !orderID.MatchString(got) || took < 200*time.Millisecond {
+		t.Errorf("POST /orders answers %s after %s, want a UUID after 200 ms", got, took)
+	}
+	order := &ladder.OrderRequest{CustomerId: "AAABBB", Articles: []*ladder.OrderedArticle{{Id: "0", Quantity: 1, UnitPrice: 10.5}}}
+	if reply, err := ladder.NewOrderServiceClient(plaintext(t, port)).PlaceOrder(t.Context(), order); err != nil || uuid.Validate(reply.Id) != nil {
+		t.Errorf("PlaceOrder: %v, %v", reply, err)
+	}
 }
 
 // TestLabUpBalancingRunsInPython is the first scenario of the study.

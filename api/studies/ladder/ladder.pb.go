@@ -264,7 +264,8 @@ const file_studies_ladder_ladder_proto_rawDesc = "" +
 	"\x04CASH\x10\x012;\n" +
 	"\fOrderService\x12+\n" +
 	"\n" +
-	"PlaceOrder\x12\r.OrderRequest\x1a\x0e.OrderResponseB\"Z rpclab/api/studies/ladder;ladderb\x06proto3"
+	"PlaceOrder\x12\r.OrderRequest\x1a\x0e.OrderResponseB9\n" +
+	"\x15rpclab.studies.ladderZ rpclab/api/studies/ladder;ladderb\x06proto3"
 
 var (
 	file_studies_ladder_ladder_proto_rawDescOnce sync.Once

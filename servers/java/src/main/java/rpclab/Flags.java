@@ -51,6 +51,11 @@ public final class Flags {
       description = "how long to accept calls after SIGTERM")
   public Duration drain;
 
+  @Option(
+      names = "--published",
+      description = "answer the messages of the published ladder study too")
+  public boolean published;
+
   @Option(names = "--supervised", description = "read commands on standard input")
   public boolean supervised;
 

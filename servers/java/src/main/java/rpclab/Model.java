@@ -38,6 +38,7 @@ public enum Model {
   Map<String, Object> properties(Flags flags) {
     Map<String, Object> set = new HashMap<>();
     set.put("logging.level.root", "warn");
+    set.put("rpclab.published", flags.published);
     // The resolved address avoids a name lookup at start.
     set.put("server.address", flags.listen.getAddress());
     set.put("server.port", flags.listen.getPort());

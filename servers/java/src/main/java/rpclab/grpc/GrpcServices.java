@@ -10,7 +10,7 @@ import rpclab.Health;
 
 /** The gRPC services, for Netty and Tomcat. */
 @Configuration(proxyBeanMethods = false)
-@Import({Greeter.class, Fibonacci.class, Counter.class, Chain.class, Orders.class})
+@Import({Greeter.class, Fibonacci.class, Counter.class, Chain.class, Orders.class, PublishedOrders.class})
 public class GrpcServices {
   @Bean
   BindableService healthService(Health health) {

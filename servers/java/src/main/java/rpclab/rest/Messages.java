@@ -1,6 +1,8 @@
 package rpclab.rest;
 
+import com.fasterxml.jackson.annotation.JsonInclude;
 import java.util.List;
+import rpclab.Flags;
 
 /** The messages of api/rpclab/v1 as JSON. A missing field is 0 or empty. */
 final class Messages {
@@ -41,7 +43,12 @@ final class Messages {
     }
   }
 
-  record OrderReply(String id) {}
+  /** The published ladder study names the identifier value. */
+  record OrderReply(String id, @JsonInclude(JsonInclude.Include.NON_NULL) String value) {
+    OrderReply(String id, Flags flags) {
+      this(id, flags.published ? id : null);
+    }
+  }
 
   record Refusal(String error) {}
 

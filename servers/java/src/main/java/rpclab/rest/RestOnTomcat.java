@@ -101,7 +101,7 @@ public class RestOnTomcat {
     OrderReply order(@RequestBody Order order) {
       return calls.respond(
           Workloads.orderNanos(flags),
-          () -> new OrderReply(Workloads.order(order.articles(), Order::quantity)));
+          () -> new OrderReply(Workloads.order(order.articles(), Order::quantity), flags));
     }
   }
 }

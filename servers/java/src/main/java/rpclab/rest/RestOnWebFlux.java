@@ -79,7 +79,7 @@ public class RestOnWebFlux {
       return Mono.fromFuture(
           calls.respondLater(
               Workloads.orderNanos(flags),
-              () -> new OrderReply(Workloads.order(order.articles(), Order::quantity))));
+              () -> new OrderReply(Workloads.order(order.articles(), Order::quantity), flags)));
     }
   }
 }
