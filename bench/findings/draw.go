@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -88,11 +89,11 @@ func (s store) index(text string, all list) (string, error) {
 		if err := yaml.Unmarshal(definition, &d); err != nil {
 			return "", err
 		}
-		table += fmt.Sprintf("| %s | [%s](%[2]s.md) |\n", report.Escape(d.Question), f.Name)
+		table += fmt.Sprintf("| %s | [%s](%[2]s.md) |\n", report.Escape(cmp.Or(f.Question, d.Question)), f.Name)
 	}
 	if len(missing) > 0 {
 		table += "\nNo page yet, because a quiet machine has not measured them: " + strings.Join(missing, ", ") +
-			".\n`go run ./bench/findings` measures what is missing, and `rpclab run NAME` one of them.\n"
+			".\n`go run ./bench/findings` measures what is missing.\n"
 	}
 	quick := ""
 	for _, f := range all {

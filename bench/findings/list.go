@@ -19,6 +19,7 @@ import (
 type finding struct {
 	Name       string   `yaml:"name"`       // of its page
 	Experiment string   `yaml:"experiment"` // built-in, or a file; empty: as the name
+	Question   string   `yaml:"question"`   // of a part of the experiment; empty: that of the experiment
 	Flags      string   `yaml:"flags"`      // of rpclab run
 	Takes      duration `yaml:"takes"`      // about
 	Fails      []string `yaml:"fails"`      // the arms whose callers are meant to exit

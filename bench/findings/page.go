@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,7 +31,7 @@ func page(f finding, s stored) string {
 	picture := figureOf(d)
 	var b strings.Builder
 	first, more, _ := strings.Cut(said.Answer, ". ")
-	fmt.Fprintf(&b, "# %s: %s\n\n%s\n\n![%s](data/%s.svg)\n\n", f.Name, report.Escape(said.Question),
+	fmt.Fprintf(&b, "# %s: %s\n\n%s\n\n![%s](data/%s.svg)\n\n", f.Name, report.Escape(cmp.Or(f.Question, said.Question)),
 		strings.TrimSpace("**"+report.Escape(strings.TrimSuffix(first, "."))+".** "+report.Escape(more)), report.Escape(picture.title), f.Name)
 	summary := elements(said.Summary)
 	b.WriteString(summary + "\n")

@@ -83,7 +83,7 @@ func TestTheListIsComplete(t *testing.T) {
 		t.Error(err)
 	}
 	slices.Sort(names)
-	if !slices.Equal(names, experiments.Names()) {
+	if !slices.Equal(slices.Compact(names), experiments.Names()) {
 		t.Errorf("the list has %v, and the experiments are %v", names, experiments.Names())
 	}
 	if night > 8*time.Hour {
@@ -95,6 +95,9 @@ func TestTheListIsComplete(t *testing.T) {
 func TestTheREADMEAnswersEveryQuestionInFewWords(t *testing.T) {
 	text := readText(t, repository.readme)
 	for _, f := range findingsOfRepository(t) {
+		if f.Question != "" {
+			continue // it is a part of another question
+		}
 		if !regexp.MustCompile(`(?m)^\| [^|]+\? \| \[[^\]]+\]\(docs/findings/` + f.Name + `\.md\)[^|]* \|$`).MatchString(text) {
 			t.Errorf("the README has no row with an answer to %s", f.Name)
 		}
