@@ -8,15 +8,18 @@ import (
 
 // Version 1 had no column partial. Version 2 had none of the columns and tables that copy fields
 // of headers and documents for lists and trends. Version 3 had no summaries for plans.
+// Version 4 did not know whether gates failed.
 const (
-	downgradeTo3 = `DROP TABLE earlier; PRAGMA user_version = 3;`
+	downgradeTo4 = `DROP INDEX runs_listed; ALTER TABLE runs DROP COLUMN conditions;
+		CREATE INDEX runs_listed ON runs (started, id, experiment, planned, quick, partial, arms); PRAGMA user_version = 4;`
+	downgradeTo3 = downgradeTo4 + `DROP TABLE earlier; PRAGMA user_version = 3;`
 	downgradeTo2 = downgradeTo3 + `DROP INDEX runs_listed; DROP TABLE figures; ALTER TABLE runs DROP COLUMN experiment; ALTER TABLE runs DROP COLUMN planned;
 		ALTER TABLE runs DROP COLUMN quick; ALTER TABLE runs DROP COLUMN arms; PRAGMA user_version = 2;`
 	downgradeTo1 = downgradeTo2 + `ALTER TABLE runs DROP COLUMN partial; PRAGMA user_version = 1;`
 )
 
 func TestOpenStoreUpgradesOlderVersions(t *testing.T) {
-	for name, downgrade := range map[string]string{"version 1": downgradeTo1, "version 2": downgradeTo2, "version 3": downgradeTo3} {
+	for name, downgrade := range map[string]string{"version 1": downgradeTo1, "version 2": downgradeTo2, "version 3": downgradeTo3, "version 4": downgradeTo4} {
 		t.Run(name, func(t *testing.T) { testUpgrade(t, downgrade) })
 	}
 }

@@ -52,6 +52,9 @@ type Document struct {
 	// Ended is why the run ended; empty: it is in progress or was interrupted, or the document is older.
 	Ended Ended `json:"ended,omitempty" enum:"decided,rounds,time"`
 	Quick bool  `json:"quick,omitempty"`
+	// Conditions is the outcome of --assert and --gate; empty: there were none, the run ended early, or the document is
+	// older.
+	Conditions Conditions `json:"conditions,omitempty" enum:"passed,failed,accepted"`
 	// Definition is the YAML of the experiment. Command is the command line that repeats the
 	// run. Empty: not recorded.
 	Definition string `json:"definition,omitempty"`

@@ -132,7 +132,7 @@ func TestNewerVersionsAreRefused(t *testing.T) {
 	if _, _, err := s.Get(t.Context(), keptRun); !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), "run "+keptRun) {
 		t.Errorf("a newer document in the store: %v, want its ID and ErrNewer", err)
 	}
-	_, err = s.db.Exec("PRAGMA user_version = 5")
+	_, err = s.db.Exec("PRAGMA user_version = 6")
 	must(t, err)
 	for name, open := range map[string]func(string) (*Store, error){"to write": OpenStore, "to read": openReadOnly} {
 		_, err := open(dir)

@@ -30,6 +30,7 @@ type Status string
 const (
 	Running     Status = "running"     // its process holds the lock
 	Done        Status = "done"        // every planned trial ran
+	Failed      Status = "failed"      // done, but an assertion or gate failed, and nobody has accepted the run
 	Partial     Status = "partial"     // ended early, with a complete document
 	Interrupted Status = "interrupted" // its process died; its trials are stored
 )
@@ -45,7 +46,7 @@ type RunFilter struct {
 // listRuns reads only the index, no headers or documents. Its parameters are the IDs of the runs in progress as
 // JSON, limit and offset, and the words from the fourth on.
 const listRuns = `
-SELECT r.id, r.started, r.partial IS NOT NULL, coalesce(r.partial, 0), r.quick, r.experiment, r.planned,
+SELECT r.id, r.started, r.partial IS NOT NULL, coalesce(r.partial, 0), r.conditions IS 'failed', r.quick, r.experiment, r.planned,
 	(SELECT count(*) FROM trials t WHERE t.run = r.id), r.arms
 FROM runs r WHERE %s ORDER BY r.started DESC, r.id DESC LIMIT ?2 OFFSET ?3`
 
@@ -53,7 +54,7 @@ const countRuns = "SELECT count(*) FROM runs r WHERE %s"
 
 // searchText is the text of a run that a search reads.
 const searchText = `lower(r.id || ' ' || r.experiment || ' ' || r.arms || CASE r.quick WHEN 1 THEN ' quick ' ELSE ' ' END ||
-	CASE r.partial WHEN 0 THEN 'done' WHEN 1 THEN 'partial' ELSE iif(r.id IN (SELECT value FROM json_each(?1)), 'running', 'interrupted') END)`
+	CASE r.partial WHEN 0 THEN iif(r.conditions IS 'failed', 'failed', 'done') WHEN 1 THEN 'partial' ELSE iif(r.id IN (SELECT value FROM json_each(?1)), 'running', 'interrupted') END)`
 
 // List returns all runs, newest first.
 func (s *Store) List(ctx context.Context) ([]RunSummary, error) {
@@ -163,9 +164,9 @@ func (s *Store) Before(ctx context.Context, id string) (before string, err error
 func (s *Store) row(rows *sql.Rows) (RunSummary, error) {
 	var r RunSummary
 	var started int64
-	var finished, partial bool
+	var finished, partial, failed bool
 	var list string
-	if err := rows.Scan(&r.ID, &started, &finished, &partial, &r.Quick, &r.Experiment, &r.Planned, &r.Trials, &list); err != nil {
+	if err := rows.Scan(&r.ID, &started, &finished, &partial, &failed, &r.Quick, &r.Experiment, &r.Planned, &r.Trials, &list); err != nil {
 		return RunSummary{}, err
 	}
 	var arms []string // one for each cell
@@ -180,14 +181,16 @@ func (s *Store) row(rows *sql.Rows) (RunSummary, error) {
 		}
 	}
 	r.Started = time.UnixMilli(started).UTC()
-	r.Status = s.status(r.ID, finished, partial)
+	r.Status = s.status(r.ID, finished, partial, failed)
 	return r, nil
 }
 
-func (s *Store) status(id string, finished, partial bool) Status {
+func (s *Store) status(id string, finished, partial, failed bool) Status {
 	switch {
 	case finished && partial:
 		return Partial
+	case finished && failed:
+		return Failed
 	case finished:
 		return Done
 	case s.inProgress(id):

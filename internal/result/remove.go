@@ -53,17 +53,49 @@ func (s *Store) Remove(ctx context.Context, refs ...string) (removed []string, e
 	return removed, nil
 }
 
-// Shrink returns the space of removed runs to the file system. It needs as much free space as the store has left. It
-// locks the store, so it does nothing while a run is in progress, which may have to store a trial.
+// Shrink returns the space of removed runs to the file system. It locks the store, so it does nothing while a run is in
+// progress, which may have to store a trial.
+//
+// If little of the file is free, SQLite moves pages from the end of the file into free ones. Otherwise, and once in a
+// store that an older rpclab created, it writes a new file, which needs as much free space as the store has left.
 func (s *Store) Shrink(ctx context.Context) error {
 	ids, err := s.ids(ctx)
 	if err != nil || slices.ContainsFunc(ids, s.inProgress) {
 		return err
 	}
-	if _, err := s.db.ExecContext(ctx, "VACUUM"); err != nil {
+	var mode, free, pages int
+	const read = "SELECT auto_vacuum, freelist_count, page_count FROM pragma_auto_vacuum, pragma_freelist_count, pragma_page_count"
+	err = s.db.QueryRowContext(ctx, read).Scan(&mode, &free, &pages)
+	switch {
+	case err != nil || free == 0:
+	case mode == incremental && free < pages/shareToMove:
+		err = s.moveFreePages(ctx)
+	default:
+		_, err = s.db.ExecContext(ctx, "PRAGMA auto_vacuum = INCREMENTAL; VACUUM")
+	}
+	if err != nil {
 		return storeError(s.path, "shrink the file", err)
 	}
 	return nil
+}
+
+// incremental is the value of SQLite's auto_vacuum.
+const incremental = 2
+
+// shareToMove is the part of a file, 1 in so many pages, up to which moving pages is faster than a new file: to move a
+// page, SQLite searches the list of all free ones.
+const shareToMove = 8
+
+// moveFreePages cuts the free pages off. SQLite moves one page for each row of the answer.
+func (s *Store) moveFreePages(ctx context.Context) error {
+	rows, err := s.db.QueryContext(ctx, "PRAGMA incremental_vacuum")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+	}
+	return rows.Err()
 }
 
 // Size returns the bytes that the stored runs occupy. The file is larger by the space of runs that were removed.
@@ -75,25 +107,31 @@ func (s *Store) Size(ctx context.Context) (bytes uint64, err error) {
 	return bytes, nil
 }
 
-// Limit removes the oldest runs until all occupy at most so many bytes, and returns their IDs. It keeps the newest
-// run and runs in progress.
+// Limit removes the oldest runs until all occupy at most so many bytes, and returns their IDs. It keeps the newest run,
+// runs in progress and, where the newest runs failed, the run with which gates compare. The file is as large as before:
+// see [Store.Shrink].
 func (s *Store) Limit(ctx context.Context, most uint64) (removed []string, err error) {
-	ids, err := s.ids(ctx)
+	rows, err := s.List(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for i := len(ids) - 1; i > 0; i-- {
+	good := lastGood(rows)
+	for i := len(rows) - 1; i > 0; i-- {
 		size, err := s.Size(ctx)
 		if err != nil || size <= most {
 			return removed, err
 		}
-		_, err = s.Remove(ctx, ids[i])
+		id := rows[i].ID
+		if good[id] {
+			continue
+		}
+		_, err = s.Remove(ctx, id)
 		switch {
 		case errors.Is(err, ErrInProgress), errors.Is(err, ErrUnknownRun): // another process removed it
 		case err != nil:
 			return removed, err
 		default:
-			removed = append(removed, ids[i])
+			removed = append(removed, id)
 		}
 	}
 	return removed, nil

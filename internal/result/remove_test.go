@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -96,6 +97,73 @@ func TestLimitRemovesTheOldestRuns(t *testing.T) {
 	if diff := cmp.Diff([]string{"running", ids[19]}, stored(t, s)); diff != "" {
 		t.Errorf("a limit that nothing meets: %s", diff)
 	}
+}
+
+// A limit would let the next gate compare with nothing, and pass.
+func TestLimitKeepsTheLastGoodRun(t *testing.T) {
+	s := openStore(t, t.TempDir())
+	save := func(id, experiment string, at int, outcome Conditions) {
+		d := sampleDocument(t)
+		d.ID, d.Experiment, d.Started, d.Conditions = id, experiment, start.Add(time.Duration(at)*time.Minute), outcome
+		must(t, s.Save(t.Context(), d))
+	}
+	save("old", "channels", 0, ConditionsPassed)
+	save("good", "channels", 1, ConditionsPassed)
+	save("red", "channels", 2, ConditionsFailed)
+	save("other", "churn", 3, "")
+	save("still-red", "channels", 4, ConditionsFailed)
+	save("newest", "churn", 5, ConditionsPassed)
+	_, err := s.Limit(t.Context(), 1)
+	must(t, err)
+	if diff := cmp.Diff([]string{"good", "newest"}, stored(t, s)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestShrinkMovesPagesOrWritesANewFile covers stores with little and with much to remove, and one that an older rpclab
+// created. Another process reads the store before and after.
+func TestShrinkMovesPagesOrWritesANewFile(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		prepare string
+		remove  int
+	}{
+		{"little", "", 2}, {"much", "", 30}, {"an older store", "PRAGMA auto_vacuum = NONE; VACUUM", 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := openStore(t, t.TempDir())
+			ids := fillStore(t, s, 40)
+			_, err := s.db.Exec(c.prepare)
+			must(t, err)
+			reader := openStore(t, s.dir)
+			before, size := fileSize(t, reader), onDisk(t, s)
+			_, err = s.Remove(t.Context(), ids[:c.remove]...)
+			must(t, err)
+			must(t, s.Shrink(t.Context()))
+			if after, want := onDisk(t, s), size-size*int64(c.remove)/100; after > want {
+				t.Errorf("the file has %d bytes, and had %d before %d of 40 runs were removed; want at most %d", after, size, c.remove, want)
+			}
+			if after := fileSize(t, reader); after >= before || after != onDisk(t, s) {
+				t.Errorf("another process sees %d bytes, and saw %d", after, before)
+			}
+			if diff := cmp.Diff(ids[c.remove:], stored(t, reader)); diff != "" {
+				t.Error(diff)
+			}
+			var mode, free int
+			var check string
+			must(t, s.db.QueryRow("SELECT auto_vacuum, freelist_count, integrity_check FROM pragma_auto_vacuum, pragma_freelist_count, pragma_integrity_check").Scan(&mode, &free, &check))
+			if mode != incremental || free != 0 || check != "ok" {
+				t.Errorf("auto_vacuum is %d, %d pages are free, and the check says %s", mode, free, check)
+			}
+		})
+	}
+}
+
+func onDisk(t *testing.T, s *Store) int64 {
+	t.Helper()
+	info, err := os.Stat(s.Path())
+	must(t, err)
+	return info.Size()
 }
 
 func TestShrinkReturnsTheSpaceOfRemovedRuns(t *testing.T) {

@@ -99,7 +99,7 @@ func insertTrials(ctx context.Context, tx *sql.Tx, run string, rows []trialRow) 
 }
 
 func updateRun(ctx context.Context, tx *sql.Tx, d Document, document string) error {
-	done, err := tx.ExecContext(ctx, "UPDATE runs SET document = ?, partial = ? WHERE id = ?", document, d.Partial, d.ID)
+	done, err := tx.ExecContext(ctx, "UPDATE runs SET document = ?, partial = ?, conditions = ? WHERE id = ?", document, d.Partial, d.Conditions, d.ID)
 	if err != nil {
 		return err
 	}

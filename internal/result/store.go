@@ -18,7 +18,7 @@ import (
 )
 
 // storeVersion is the version of the tables, stored in SQLite's user_version.
-const storeVersion = 4
+const storeVersion = 5
 
 // storeFile is the name of the store's file.
 const storeFile = "runs.db"
@@ -44,7 +44,7 @@ CREATE TABLE trials (
 	trial TEXT NOT NULL        -- JSON
 ) STRICT;
 CREATE INDEX trials_run ON trials (run, seq);
-` + summaries + upgrade3
+` + summaries + upgrade3 + upgrade4
 
 // summaries let lists and trends avoid reading headers and documents of up to megabytes: the index
 // covers the list of runs.
@@ -72,6 +72,13 @@ CREATE TABLE earlier (
 	summary TEXT NOT NULL -- an Earlier, JSON
 ) STRICT, WITHOUT ROWID;
 PRAGMA user_version = 4;`
+
+// upgrade4 upgrades tables from version 4 to 5. Of runs that are stored already it is not known whether a gate failed.
+const upgrade4 = `
+ALTER TABLE runs ADD COLUMN conditions TEXT;
+DROP INDEX runs_listed;
+CREATE INDEX runs_listed ON runs (started, id, experiment, planned, quick, partial, conditions, arms);
+PRAGMA user_version = 5;`
 
 // upgrade2 upgrades tables from version 2 to 3, except the figures.
 var upgrade2 = `
@@ -117,11 +124,16 @@ func OpenStore(dir string) (*Store, error) {
 	if err != nil {
 		return nil, storeError(path, "open the store", err)
 	}
-	if err := file.Close(); err != nil {
+	info, err := file.Stat()
+	if err := errors.Join(err, file.Close()); err != nil {
 		return nil, storeError(path, "open the store", err)
 	}
+	pragmas := []string{"busy_timeout(10000)", "foreign_keys(1)", "synchronous(FULL)"}
+	if info.Size() == 0 {
+		pragmas = append(pragmas, "auto_vacuum(INCREMENTAL)") // before the first table: see [Store.Shrink]
+	}
 	// Transactions acquire the write lock at once, so they wait for a busy store and do not fail halfway.
-	return open(dir, url.Values{"_txlock": {"immediate"}, "_pragma": {"busy_timeout(10000)", "foreign_keys(1)", "synchronous(FULL)"}}, (*Store).prepare)
+	return open(dir, url.Values{"_txlock": {"immediate"}, "_pragma": pragmas}, (*Store).prepare)
 }
 
 // OpenStoreToRead is OpenStore for readers: without permission to write, it opens an existing store
@@ -192,6 +204,11 @@ func upgrade(ctx context.Context, tx *sql.Tx, version int) error {
 	}
 	if version <= 3 {
 		if _, err := tx.ExecContext(ctx, upgrade3); err != nil {
+			return err
+		}
+	}
+	if version <= 4 {
+		if _, err := tx.ExecContext(ctx, upgrade4); err != nil {
 			return err
 		}
 	}

@@ -41,7 +41,7 @@ func TestOpenStoreErrors(t *testing.T) {
 		}, "the path of the file is a directory"},
 		{"not a database", file("a text that is longer than the header of a database"), "damaged, or not a result store"},
 		{"another program's", sql("PRAGMA user_version = 0"), "a database of another program"},
-		{"a newer store", sql("PRAGMA user_version = 9"), "the store has version 9, and this rpclab reads up to version 4"},
+		{"a newer store", sql("PRAGMA user_version = 9"), "the store has version 9, and this rpclab reads up to version 5"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := c.prepare(t, t.TempDir())
@@ -74,7 +74,7 @@ func TestAStoreThatIsReadOnly(t *testing.T) {
 	if err := read.AddTrials(ctx, d.ID, oneTrial(d.Arms[0], sampleTrial(t, 1))); err == nil || !strings.Contains(err.Error(), "no permission to write there") {
 		t.Errorf("a trial is stored with the error %v, want one about permission", err)
 	}
-	for version, want := range map[string]string{"2": "upgrades it to version 4 only with permission to write", "9": "reads up to version 4"} {
+	for version, want := range map[string]string{"2": "upgrades it to version 5 only with permission to write", "9": "reads up to version 5"} {
 		_, err := written.db.Exec("PRAGMA user_version = " + version)
 		must(t, err)
 		if _, err := openReadOnly(dir); !errors.Is(err, ErrStore) || !strings.Contains(err.Error(), want) {

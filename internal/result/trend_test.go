@@ -146,20 +146,23 @@ func queryPlan(t *testing.T, s *Store, query string) (steps string) {
 
 func TestASearchFindsEachStatus(t *testing.T) {
 	s, ctx := openStore(t, t.TempDir()), context.Background()
-	for i, id := range []string{"runs", "interrupted", "stopped"} {
+	for i, id := range []string{"runs", "interrupted", "stopped", "failed", "accepted"} {
 		d := sampleDocument(t)
-		d.ID, d.Started, d.Quick, d.Partial = fmt.Sprint("run-", i), start, i == 2, true
+		d.ID, d.Started, d.Quick, d.Partial = fmt.Sprint("run-", i), start, i == 2, i < 3
 		must(t, s.Begin(ctx, d))
 		switch id {
 		case "interrupted":
 			s.mu.Lock()
 			s.unlock(d.ID)
 			s.mu.Unlock()
+		case "failed", "accepted":
+			d.Conditions = Conditions(id)
+			fallthrough
 		case "stopped":
 			must(t, s.Finish(ctx, d))
 		}
 	}
-	for word, want := range map[string]string{"running": "run-0", "Interrupted": "run-1", "partial": "run-2", "QUICK": "run-2", "done": ""} {
+	for word, want := range map[string]string{"running": "run-0", "Interrupted": "run-1", "partial": "run-2", "QUICK": "run-2", "failed": "run-3", "done": "run-4"} {
 		found, total, err := s.Find(ctx, RunFilter{Words: []string{word}, Limit: -1})
 		must(t, err)
 		var ids []string

@@ -1,0 +1,66 @@
+package result
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// Conditions is the outcome of the conditions of --assert and --gate on a run.
+type Conditions string
+
+const (
+	ConditionsPassed   Conditions = "passed"
+	ConditionsFailed   Conditions = "failed"   // also if rpclab could not tell, unless the user lets that pass
+	ConditionsAccepted Conditions = "accepted" // they failed, and the user accepted the run: [Store.Accept]
+)
+
+// ErrNotFailed: there is nothing to accept.
+var ErrNotFailed = errors.New("no assertion or gate failed in the run")
+
+// Accept lets gates compare with a run of which an assertion or gate failed, and returns its ID. A reference is one of
+// [Store.Get].
+func (s *Store) Accept(ctx context.Context, ref string) (id string, err error) {
+	if id, err = s.find(ctx, ref); err != nil {
+		return "", err
+	}
+	var accepted int64
+	err = s.change(ctx, "accept run "+id, func(tx *sql.Tx) error {
+		// Go would lose fields of a document that a later rpclab wrote.
+		done, err := tx.ExecContext(ctx, `UPDATE runs SET conditions = ?1, document = json_set(document, '$.conditions', ?1)
+			WHERE id = ?2 AND conditions IN (?1, ?3)`, ConditionsAccepted, id, ConditionsFailed)
+		if err != nil {
+			return err
+		}
+		accepted, err = done.RowsAffected()
+		return err
+	})
+	if err == nil && accepted == 0 {
+		err = fmt.Errorf("%w %s", ErrNotFailed, id)
+	}
+	return id, err
+}
+
+// lastGood returns, for each experiment whose newest runs failed, the run with which gates compare the next one. Rows
+// are those of all runs, newest first.
+func lastGood(rows []RunSummary) map[string]bool {
+	type series struct {
+		experiment string
+		quick      bool
+	}
+	failed, ended, good := map[series]bool{}, map[series]bool{}, map[string]bool{}
+	for _, r := range rows {
+		switch of := (series{r.Experiment, r.Quick}); {
+		case ended[of]:
+		case r.Status == Failed:
+			failed[of] = true
+		case r.Status == Done:
+			ended[of] = true
+			if failed[of] {
+				good[r.ID] = true
+			}
+		}
+	}
+	return good
+}
