@@ -52,7 +52,7 @@ func (f gateFlags) parse() (all []analysis.Gate, err error) {
 
 // The values of --against that name no run.
 const (
-	againstLast     = "last"     // the last comparable run
+	againstLast     = "last"     // the last run that did not fail
 	againstBaseline = "baseline" // the baseline of the same run
 )
 
@@ -67,7 +67,7 @@ type runGates struct {
 
 func (g *runGates) register(flags *pflag.FlagSet) {
 	g.gateFlags.register(flags, "this run to an earlier run, or of its arms to their baseline")
-	flags.StringVar(&g.against, "against", againstLast, "`run` (ID or file) with which --gate compares: last is the last finished one of the same experiment in the store; baseline compares the arms of this run with their baseline")
+	flags.StringVar(&g.against, "against", againstLast, "`run` (ID or file) with which --gate compares: last is the last good one of the same experiment in the store: complete, and no gate or assertion failed; baseline compares the arms of this run with their baseline")
 }
 
 // check checks the flags of a run whose results are stored or not. given reports whether the command line sets a flag.
@@ -138,10 +138,10 @@ func (g *runGates) open(ctx context.Context, experiment, cluster string, quick b
 	return nil
 }
 
-// test tests the gates; without gates, after a failed run, or without a run to compare with the comparison is empty.
-func (g *runGates) test(d result.Document, failed error) result.Comparison {
+// test tests the gates; without gates, or without a run to compare with, the comparison is empty.
+func (g *runGates) test(d result.Document) result.Comparison {
 	switch {
-	case len(g.gates) == 0, failed != nil:
+	case len(g.gates) == 0:
 		return result.Comparison{}
 	case g.against == againstBaseline:
 		return result.Comparison{Gates: analysis.GateArms(d, g.gates)}
@@ -163,12 +163,16 @@ func (g *runGates) report(out io.Writer, d result.Document, tested result.Compar
 		return nil
 	case g.against == againstBaseline:
 	case g.earlier == nil:
-		fmt.Fprintf(out, "rpclab: gates: nothing to compare: this is the first run of %s in the store\n", d.Experiment)
+		fmt.Fprintf(out, "rpclab: gates: nothing to compare: the store has no earlier run of %s that did not fail\n", d.Experiment)
 		return nil
 	default:
 		fmt.Fprintf(out, "rpclab: comparing with run %s of %s\n", g.earlier.ID, g.earlier.Started.Local().Format(time.DateTime))
 	}
-	return g.reportGates(out, tested)
+	err := g.reportGates(out, tested)
+	if err != nil && g.against == againstLast {
+		fmt.Fprintf(out, "rpclab: the next run is compared with run %s too, unless 'rpclab runs accept %s' accepts this one\n", g.earlier.ID, d.ID)
+	}
+	return err
 }
 
 // reportGates prints a line for each gate that did not pass and a summary, and returns errGate if a

@@ -59,12 +59,13 @@ number of rounds; fix it for runs that you compare with 'rpclab compare'. It is
 also fixed for isolated experiments of fewer than 4 rounds, which have no
 verdicts.
 
-With --gate rpclab compares the run with the last one of the same experiment in
-the store, as 'rpclab compare' does, and the exit code is 1 if a gate fails. The
-first run has nothing to compare with and passes. With --against baseline it
-compares the arms of this run with their baseline. Gates fix the number of
-rounds. With --for, such a run continues until each gate has passed or failed,
-or more rounds cannot tell.
+With --gate rpclab compares the run with the last good one of the same
+experiment in the store, as 'rpclab compare' does, and the exit code is 1 if a
+gate fails. A run of which a gate or assertion failed is not good until 'rpclab
+runs accept' accepts it. The first run has nothing to compare with and passes.
+With --against baseline rpclab compares the arms of this run with their
+baseline. Gates fix the number of rounds. With --for, such a run continues until
+each gate has passed or failed, or more rounds cannot tell.
 
 A run on this machine first waits until no other run or load of yours uses it.
 With --no-wait it starts at once, and the results of both say so.`,
@@ -191,7 +192,11 @@ func (f runFlags) runAndReport(c *cobra.Command, plan lab.Plan, commandLine stri
 	if err := f.gates.open(c.Context(), plan.Name, f.on, plan.Quick); err != nil {
 		return err
 	}
-	document, err := f.runAndShow(c, plan, commandLine)
+	var tested result.Comparison
+	document, err := f.runAndShow(c, plan, commandLine, func(d result.Document) result.Conditions {
+		tested = f.gates.test(d)
+		return f.outcome(d, checkArms(assertions, d.Arms), tested)
+	})
 	if errors.Is(err, lab.ErrService) {
 		return usageError{err}
 	}
@@ -204,7 +209,6 @@ func (f runFlags) runAndReport(c *cobra.Command, plan lab.Plan, commandLine stri
 		fmt.Fprintf(c.ErrOrStderr(), "rpclab: no call was measured before the interrupt, so rpclab does not write %s\n", strings.Join(files, ", "))
 		f.outputs = f.outputs.withoutFiles()
 	}
-	tested := f.gates.test(document, err)
 	written := f.outputs.write(c, document, checks, f.gates.asTests(tested))
 	if written == nil && !f.keeping.noStore && !f.progress.quiet {
 		printReportHint(c, f.outputs, document, document.ID)
@@ -215,13 +219,8 @@ func (f runFlags) runAndReport(c *cobra.Command, plan lab.Plan, commandLine stri
 	if err := errors.Join(err, written); err != nil {
 		return err
 	}
-	if err := errors.Join(reportFailures(c.ErrOrStderr(), checks, len(document.Arms)), f.gates.report(c.ErrOrStderr(), document, tested)); err != nil {
+	if err := f.reportConditions(c.ErrOrStderr(), document, checks, tested); err != nil {
 		return err
-	}
-	if isLoad(document) {
-		if err := reportNoRate(c.ErrOrStderr(), document.Arms[0]); err != nil {
-			return err
-		}
 	}
 	if !called {
 		return errors.New("no call was made: the report says why")
@@ -319,8 +318,9 @@ func onFlag(kind string) string {
 	return " --on " + kind
 }
 
-// runAndShow runs a plan and shows its progress on standard error, and on request on a page and to Prometheus.
-func (f runFlags) runAndShow(c *cobra.Command, plan lab.Plan, commandLine string) (document result.Document, err error) {
+// runAndShow runs a plan and shows its progress on standard error, and on request on a page and to Prometheus. The result
+// stores what conditions returns.
+func (f runFlags) runAndShow(c *cobra.Command, plan lab.Plan, commandLine string, conditions func(result.Document) result.Conditions) (document result.Document, err error) {
 	bar := newProgress(c.ErrOrStderr(), f.progress)
 	bar.load = plan.Name == generator.Experiment
 	defer bar.end()
@@ -350,7 +350,7 @@ func (f runFlags) runAndShow(c *cobra.Command, plan lab.Plan, commandLine string
 	}
 	defer func() { sent.close(document, err) }() // before the page, which has no more to show
 	show := shown.follow(plan.Plan, id, stop)
-	o := lab.Options{ID: id, Kind: f.on, Store: store, Command: commandLine, Settled: f.gates.settled, Phases: sent.phase, Progress: func(p lab.Progress) {
+	o := lab.Options{ID: id, Kind: f.on, Store: store, Command: commandLine, Settled: f.gates.settled, Conditions: conditions, Phases: sent.phase, Progress: func(p lab.Progress) {
 		bar.show(p)
 		show(p)
 		sent.show(p)

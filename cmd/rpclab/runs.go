@@ -12,8 +12,9 @@ import (
 func runsCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "runs",
-		Short: "List, remove, export and import stored runs",
+		Short: "List, accept, remove, export and import stored runs",
 		Example: `  rpclab runs
+  rpclab runs accept latest
   rpclab runs rm --older-than 30d
   rpclab runs export latest -o run.tar.gz`,
 		Args: noArgs,
@@ -29,7 +30,7 @@ func runsCommand() *cobra.Command {
 			return report.Runs(c.OutOrStdout(), rows, size)
 		})),
 	}
-	command.AddCommand(removeCommand(), exportCommand(), importCommand())
+	command.AddCommand(acceptCommand(), removeCommand(), exportCommand(), importCommand())
 	return command
 }
 

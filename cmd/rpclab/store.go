@@ -139,7 +139,13 @@ func (k storeFlags) apply(out io.Writer, store *result.Store) error {
 	if len(removed) > 0 {
 		fmt.Fprintf(out, "rpclab: removed the oldest runs, because of --store-limit %s: %s\n", k.limit.String(), strings.Join(removed, ", "))
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	if err := store.Shrink(ctx); err != nil { // the run is whole, and the next one shrinks the file
+		fmt.Fprintf(out, "rpclab: %v\n", err)
+	}
+	return nil
 }
 
 // sizeFlag is a size such as 500Mi; 0: not set.

@@ -72,7 +72,12 @@ func Run(ctx context.Context, plan Plan, o Options) (result.Document, error) {
 	}
 	finished := time.Now().UTC()
 	r.doc.Finished = &finished
-	return r.doc, errors.Join(failed, r.programs.notRun(plan.Plan, plan.trials), r.finish())
+	failed = errors.Join(failed, r.programs.notRun(plan.Plan, plan.trials))
+	if failed == nil && r.Conditions != nil {
+		r.doc.Conditions = r.Conditions(r.doc)
+	}
+	err := r.finish()
+	return r.doc, errors.Join(failed, err)
 }
 
 // run is a run in progress.

@@ -117,6 +117,7 @@ func TestTheListOfRunsMatchesItsGoldenFile(t *testing.T) {
 		{ID: "20261122-070000-aaaa", Experiment: "churn", Started: began.Add(36 * time.Hour), Status: result.Running, Trials: 3, Planned: 21, Arms: arms},
 		{ID: "20261121-091500-b3qz", Experiment: "channels", Started: began.Add(14 * time.Hour), Status: result.Partial, Trials: 40, Planned: 140, Arms: arms},
 		{ID: "20261120-201500-c9aa", Experiment: "a-very-long-name-for-an-experiment", Started: began.Add(90 * time.Minute), Status: result.Interrupted, Trials: 1, Planned: 140, Arms: arms},
+		{ID: "20261120-190000-f00d", Experiment: "channels", Started: began.Add(15 * time.Minute), Status: result.Failed, Trials: 140, Planned: 140, Arms: arms},
 		{ID: "20261120-184512-x7k2", Experiment: "channels", Started: began, Status: result.Done, Trials: 140, Planned: 140, Arms: arms},
 	}
 	for name, list := range map[string][]result.RunSummary{"runs": rows, "runs-none": nil} {

@@ -26,7 +26,7 @@ func Runs(w io.Writer, rows []result.RunSummary, bytes uint64) error {
 }
 
 func trialsOf(r result.RunSummary) string {
-	if r.Status == result.Done {
+	if r.Status == result.Done || r.Status == result.Failed {
 		return number(float64(r.Trials))
 	}
 	return fmt.Sprintf("%d of %d", r.Trials, r.Planned)
@@ -41,6 +41,9 @@ func statuses(rows []result.RunSummary) []string {
 	var out []string
 	if seen[result.Partial] {
 		out = append(out, "partial: stopped before its last trial.")
+	}
+	if seen[result.Failed] {
+		out = append(out, "failed: an assertion or gate failed; `rpclab runs accept RUN` lets later gates compare with it.")
 	}
 	if seen[result.Interrupted] {
 		out = append(out, "interrupted: its process was killed; its finished trials are kept.")

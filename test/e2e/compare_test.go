@@ -45,6 +45,12 @@ func storeRun(t *testing.T, data string, args ...string) string {
 	return id[1]
 }
 
+// storedRun returns the newest stored run.
+func storedRun(t *testing.T, data string) result.Document {
+	t.Helper()
+	return resulttest.Read(t, strings.NewReader(rpclabIn(t, data, "report", "latest", "--json", "-").stdout))
+}
+
 func TestFilesAreReportedAndComparedWithoutAStore(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -129,8 +135,8 @@ func TestAGateFailsOnARealRegressionOnly(t *testing.T) {
 	}
 }
 
-// A scheduled job repeats an experiment: its exit code is that of the comparison with the run before.
-func TestARunIsGatedAgainstTheLastOne(t *testing.T) {
+// A scheduled job repeats an experiment: its exit code is that of the comparison with the last run that did not fail.
+func TestARunIsGatedAgainstTheLastGoodOne(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	before := storeRun(t, data, "--gate", "p50 ratio < 4")
@@ -141,16 +147,42 @@ func TestARunIsGatedAgainstTheLastOne(t *testing.T) {
 	if s.code != 0 || !strings.Contains(s.stderr, "rpclab: comparing with run "+before) || !strings.Contains(s.stderr, "rpclab: gates: passed: 1 passed") {
 		t.Errorf("the second run: exit code %d\n%s", s.code, s.stderr)
 	}
+	good := storedRun(t, data).ID
 	slower := append([]string{"run", file, "--set", "workload.greet.delay=160ms", "--allow", "workload.greet.delay"}, gate...)
-	if s := rpclabIn(t, data, slower...); s.code != 1 || !strings.Contains(s.stderr, "rpclab: one --gate p50 ratio < 4 failed: the ratio is ") {
-		t.Errorf("a slower run: exit code %d\n%s", s.code, s.stderr)
+	for range 2 { // the first of them is no new normal
+		s := rpclabIn(t, data, slower...)
+		for _, want := range []string{"rpclab: comparing with run " + good, "rpclab: one --gate p50 ratio < 4 failed: the ratio is ", "'rpclab runs accept " + storedRun(t, data).ID + "'"} {
+			if s.code != 1 || !strings.Contains(s.stderr, want) {
+				t.Errorf("a slower run: exit code %d, want 1 and %q\n%s", s.code, want, s.stderr)
+			}
+		}
+		if got := storedRun(t, data).Conditions; got != result.ConditionsFailed {
+			t.Errorf("a slower run is stored as %q", got)
+		}
 	}
 	if s := rpclabIn(t, data, append(slower, "--against", before)...); s.code != 1 || !strings.Contains(s.stderr, "rpclab: comparing with run "+before) {
 		t.Errorf("a slower run against the first: exit code %d\n%s", s.code, s.stderr)
 	}
-	// Settings differ from those of the last run, so nothing is compared.
+	if s := rpclabIn(t, data, "run", file, "--set", "workload.greet.delay=160ms", "--assert", "errors == 1"); s.code != 1 || storedRun(t, data).Conditions != result.ConditionsFailed {
+		t.Errorf("a failed assertion: exit code %d\n%s", s.code, s.stderr)
+	}
+	if s := rpclabIn(t, data, append([]string{"run", file}, gate...)...); s.code != 0 || !strings.Contains(s.stderr, "rpclab: comparing with run "+good) || storedRun(t, data).Conditions != result.ConditionsPassed {
+		t.Errorf("as fast as before, after runs that failed: exit code %d\n%s", s.code, s.stderr)
+	}
+	good = storedRun(t, data).ID
+	if s := rpclabIn(t, data, slower...); s.code != 1 || !strings.Contains(s.stderr, "rpclab: comparing with run "+good) {
+		t.Errorf("a slower run: exit code %d\n%s", s.code, s.stderr)
+	}
+	accepted := storedRun(t, data).ID
+	if s := rpclabIn(t, data, "runs", "accept", "latest"); s.code != 0 || s.stdout != "accepted "+accepted+"\n" {
+		t.Errorf("accept a slower run: exit code %d\n%s%s", s.code, s.stdout, s.stderr)
+	}
+	if s := rpclabIn(t, data, "runs", "accept", good); s.code != 2 || !strings.Contains(s.stderr, "no assertion or gate failed in the run "+good) {
+		t.Errorf("accept a good run: exit code %d\n%s%s", s.code, s.stdout, s.stderr)
+	}
+	// Settings differ from those of the accepted run, so nothing is compared.
 	other := append([]string{"run", file, "--undecided", "pass"}, gate...)
-	if s := rpclabIn(t, data, other...); s.code != 0 || !strings.Contains(s.stderr, "is not compared, so no gate applies") || !strings.Contains(s.stderr, "could not tell (--undecided pass)") {
+	if s := rpclabIn(t, data, other...); s.code != 0 || !strings.Contains(s.stderr, "rpclab: comparing with run "+accepted) || !strings.Contains(s.stderr, "is not compared, so no gate applies") || !strings.Contains(s.stderr, "could not tell (--undecided pass)") {
 		t.Errorf("a run of other settings: exit code %d\n%s", s.code, s.stderr)
 	}
 	for _, c := range []struct {
@@ -168,7 +200,6 @@ func TestARunIsGatedAgainstTheLastOne(t *testing.T) {
 	}
 }
 
-// A pipeline compares two versions in one run.
 // twoVersions is the file of an experiment that compares a server with one that takes five times as long.
 func twoVersions(t *testing.T) string {
 	t.Helper()
@@ -187,6 +218,7 @@ rounds: 4
 	return file
 }
 
+// A pipeline compares two versions in one run.
 func TestTheArmsOfARunAreGatedAgainstTheirBaseline(t *testing.T) {
 	t.Parallel()
 	file := twoVersions(t)

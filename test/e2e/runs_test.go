@@ -104,4 +104,7 @@ func TestAStoreKeepsToItsLimit(t *testing.T) {
 	if left := stored(t, data); len(left) < 10 || len(left) > 38 || left[0] != "run-00" {
 		t.Errorf("%v are left, want the newest that fit into 1 MiB", left)
 	}
+	if info, err := os.Stat(filepath.Join(data, "runs.db")); err != nil || info.Size() > 1<<20 {
+		t.Errorf("the file has %d bytes (%v), want at most 1 MiB", info.Size(), err)
+	}
 }
