@@ -13,7 +13,8 @@ import (
 )
 
 // CSV writes a row for each trial, for spreadsheets and scripts: its place in the run, its calls, latencies in
-// milliseconds and costs. What is not known is empty. Percentiles of latency above 1 - lost are lower bounds.
+// milliseconds and costs. What is not known, or what an arm does not have, is empty. Percentiles of latency above
+// 1 - lost are lower bounds. New columns come last.
 func CSV(w io.Writer, d result.Document) error {
 	var axes []string
 	for _, arm := range d.Arms {
@@ -30,7 +31,10 @@ func CSV(w io.Writer, d result.Document) error {
 			names = append(names, of+"_"+figure+"_ms")
 		}
 	}
-	names = append(names, "client_cpu_us_per_call", "client_rss_bytes", "server_cpu_us_per_call", "server_rss_bytes")
+	for _, part := range []string{"client", "server", "proxy", "gateway"} {
+		names = append(names, part+"_cpu_us_per_call", part+"_rss_bytes")
+	}
+	names = append(names, "capacity_per_s", "group")
 	if err := out.Write(names); err != nil {
 		return err
 	}
@@ -41,7 +45,11 @@ func CSV(w io.Writer, d result.Document) error {
 				row = append(row, strings.TrimPrefix(result.Cell{path: arm.Cell[path]}.String(), path+"="))
 			}
 			row = append(row, strconv.Itoa(t.Round), t.Started.UTC().Format(time.RFC3339Nano), clean(t.Failed))
-			if err := out.Write(append(row, figuresOf(t)...)); err != nil {
+			group := ""
+			if t.Group > 0 {
+				group = strconv.Itoa(t.Group)
+			}
+			if err := out.Write(slices.Concat(row, figuresOf(t), []string{group})); err != nil {
 				return err
 			}
 		}
@@ -54,7 +62,7 @@ func CSV(w io.Writer, d result.Document) error {
 func figuresOf(t result.Trial) (row []string) {
 	whole := func(n uint64) string { return strconv.FormatUint(n, 10) }
 	decimal := func(v float64) string { return strconv.FormatFloat(v, 'g', 7, 64) }
-	const counts, costs = 5, 4
+	const counts, costs = 5, 9
 	if t.Failed != "" {
 		return make([]string, counts+3*len(result.FigureNames)+costs)
 	}
@@ -69,8 +77,15 @@ func figuresOf(t result.Trial) (row []string) {
 		}
 	}
 	row = append(row, decimal(t.Resources.Client.CPU), whole(t.Resources.Client.RSS))
-	if t.Resources.Server == (result.Usage{}) {
-		return append(row, "", "")
+	for _, used := range []result.Usage{t.Resources.Server, t.Resources.Proxy, t.Resources.Gateway} {
+		if used == (result.Usage{}) {
+			row = append(row, "", "")
+			continue
+		}
+		row = append(row, decimal(used.CPU), whole(used.RSS))
 	}
-	return append(row, decimal(t.Resources.Server.CPU), whole(t.Resources.Server.RSS))
+	if t.Capacity == nil || t.Capacity.Rate == 0 {
+		return append(row, "")
+	}
+	return append(row, decimal(t.Capacity.Rate))
 }

@@ -3,10 +3,55 @@ package report
 import (
 	"bytes"
 	"encoding/csv"
+	"os"
+	"regexp"
+	"strings"
 	"testing"
 
 	"rpclab/internal/result"
 )
+
+// TestCSVSaysWhatEachPartCosts has a trial of a search behind a proxy, in a group of arms.
+func TestCSVSaysWhatEachPartCosts(t *testing.T) {
+	d := channels()
+	trial := &d.Arms[0].Trials[0]
+	trial.Group, trial.Capacity = 2, &result.Capacity{Rate: 1234.5}
+	trial.Resources.Proxy, trial.Resources.Gateway = result.Usage{CPU: 12.5, RSS: 4096}, result.Usage{CPU: 7, RSS: 8192}
+	var out bytes.Buffer
+	if err := CSV(&out, d); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(&out).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../../docs/outputs.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range rows[0] {
+		figure := regexp.MustCompile(`^(latency|service|lateness)_(.*)_ms$`).FindStringSubmatch(name)
+		documented := []string{name}
+		if figure != nil {
+			documented = []string{figure[1] + "_FIGURE_ms", figure[2]}
+		}
+		for _, word := range documented {
+			if !strings.Contains(string(page), "`"+word+"`") {
+				t.Errorf("docs/outputs.md does not explain the column %s", name)
+			}
+		}
+		want, ok := map[string][2]string{
+			"proxy_cpu_us_per_call": {"12.5", ""}, "proxy_rss_bytes": {"4096", ""}, "gateway_cpu_us_per_call": {"7", ""},
+			"gateway_rss_bytes": {"8192", ""}, "capacity_per_s": {"1234.5", ""}, "group": {"2", ""},
+		}[name]
+		if got := [2]string{rows[1][i], rows[2][i]}; ok && got != want {
+			t.Errorf("the column %s has %q, want %q", name, got, want)
+		}
+	}
+	if got := strings.Join(rows[0][len(rows[0])-2:], " "); got != "capacity_per_s group" {
+		t.Errorf("the last columns are %s", got)
+	}
+}
 
 func TestCSVHasARowForEachTrial(t *testing.T) {
 	d := channels()

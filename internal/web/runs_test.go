@@ -36,9 +36,13 @@ func (s *testServer) storeRuns(t *testing.T, experiments ...string) (ids []strin
 func TestTheListOfRunsCanBeSearched(t *testing.T) {
 	s := serve(t, nil)
 	s.storeRuns(t, "channels", "churn", "channels")
+	slow := result.Document{Schema: result.Schema, ID: "slow", Experiment: "orders", Conditions: result.ConditionsFailed, Arms: []result.Arm{{Name: "shared"}}}
+	if err := s.store.Save(t.Context(), slow); err != nil {
+		t.Fatal(err)
+	}
 	for search, want := range map[string]string{
-		"": "run-2 run-1 run-0", "channels": "run-2 run-0", "CHURN": "run-1", "channels run-0": "run-0",
-		"new-channel": "run-2 run-1 run-0", "nothing": "", "done": "run-2 run-1 run-0", "limit=1": "run-2", "limit=1&offset=1": "run-1",
+		"": "run-2 run-1 run-0 slow", "channels": "run-2 run-0", "CHURN": "run-1", "channels run-0": "run-0",
+		"new-channel": "run-2 run-1 run-0", "nothing": "", "failed": "slow", "done": "run-2 run-1 run-0", "limit=1": "run-2", "limit=1&offset=1": "run-1",
 	} {
 		query := "search=" + strings.ReplaceAll(search, " ", "+")
 		if strings.HasPrefix(search, "limit") {
@@ -168,7 +172,7 @@ func TestTenThousandRunsAreBoundedWork(t *testing.T) {
 	}
 	for _, statement := range []string{
 		`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < ?1)
-		INSERT INTO runs SELECT printf('old-%05d', i), started - i, 'damaged', 'damaged', 0, experiment, planned, quick, arms FROM runs, n WHERE id = 'run-1'`,
+		INSERT INTO runs (id, started, header, document, partial, experiment, planned, quick, arms) SELECT printf('old-%05d', i), started - i, 'damaged', 'damaged', 0, experiment, planned, quick, arms FROM runs, n WHERE id = 'run-1'`,
 		`INSERT INTO figures SELECT r.id, f.seq, f.arm, f.cell, ` + strings.Join(result.Figures(), ", ") + ` FROM runs r, figures f WHERE r.id LIKE 'old-%' AND f.run = 'run-1' AND ?1 > 0`,
 	} {
 		if _, err := db.Exec(statement, runs); err != nil {

@@ -25,6 +25,7 @@ func TestGateChecksItsVariables(t *testing.T) {
 	}{
 		{"BASE", base, 0, "compared"},
 		{"COMMAND", "run x.yaml --set 'a=b --rounds 6", 2, "COMMAND cannot be split into words: close its quotes"},
+		{"ACCEPT", "yes", 2, "ACCEPT is yes: use true or false"},
 		{"MISSING", "Fail", 2, "MISSING is Fail: use pass or fail"},
 		{"UNDECIDED", "no", 2, "UNDECIDED is no: use pass or fail"},
 	} {
@@ -53,6 +54,40 @@ func TestGateComparesAfterAnEarlierResultWasMissing(t *testing.T) {
 	}
 	if said, err := os.ReadFile(filepath.Join(j.dir, "output")); err != nil || string(said) != "kept=true\nkept=true\n" {
 		t.Errorf("the output says %q (%v), want that both results are kept", said, err)
+	}
+}
+
+// TestGateKeepsTheLastGoodResultUntilASlowerOneIsAccepted runs deploy/ci/gate.sh with a program in place of rpclab, to which
+// slow is slower than fast, and with which an assertion on broken fails.
+func TestGateKeepsTheLastGoodResultUntilASlowerOneIsAccepted(t *testing.T) {
+	t.Parallel()
+	bin := writePrograms(t, map[string]string{"rpclab": `what=$2
+if [ "$1" = compare ]; then
+  [ "$(cat "$2" "$3")" != "$(printf 'fast\nslow')" ]
+  exit
+fi
+while [ $# -gt 1 ]; do [ "$1" != --json ] || echo "$what" >"$2"; shift; done
+[ "$what" != broken ]
+`})
+	gate, err := filepath.Abs("../../deploy/ci/gate.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := newJob(t, map[string]string{"PATH": bin + ":" + os.Getenv("PATH"), "OUT": "reports", "GATE": "p50 ratio < 1.5", "GOOD": "good.json", "GITHUB_ACTIONS": "true"})
+	for i, job := range []struct {
+		what, accept string
+		code         int
+		good         string
+	}{
+		{"fast", "", 0, "fast"}, {"slow", "", 1, "fast"}, {"slow", "false", 1, "fast"}, {"broken", "true", 1, "fast"},
+		{"slow", "true", 0, "slow"}, {"slow", "", 0, "slow"}, {"fast", "", 0, "fast"},
+	} {
+		j.env["COMMAND"], j.env["ACCEPT"] = "run "+job.what, job.accept
+		out, code := j.bash(t, gate)
+		good, err := os.ReadFile(filepath.Join(j.dir, "good.json"))
+		if accepted := strings.Contains(out, "::warning title=rpclab::ACCEPT is true, so the result is accepted\n"); code != job.code || string(good) != job.good+"\n" || accepted != (job.accept == "true" && code == 0) {
+			t.Errorf("job %d, %s, ACCEPT %q: exit code %d, want %d; the last good result is %q (%v), want %s\n%s", i+1, job.what, job.accept, code, job.code, good, err, job.good, out)
+		}
 	}
 }
 

@@ -143,6 +143,9 @@ func TestChartRepeatsAnExperimentAndComparesWithTheLastRun(t *testing.T) {
 		t.Error("the upgrade changed the token of the page")
 	}
 	repeat("third", "exit code 1", "failed: the ratio is")
+	if said := kubectl(t, "-n", namespace, "exec", "deploy/"+name, "--", "/rpclab", "runs", "accept", "latest"); !strings.HasPrefix(said, "accepted ") {
+		t.Errorf("the page's pod does not accept the run that failed: %s", said)
+	}
 
 	helm(t, append([]string{"upgrade", "--set", "job.enabled=true", "--set", "experiment.args={nosuch}"}, release...)...)
 	if ended, log := jobEnd(t, namespace, name+"-3"); !strings.Contains(ended, "exit code 2") {

@@ -67,6 +67,31 @@ func TestRelease(t *testing.T) {
 		works(t, root, "/rpclab", "/man/man1", "/completions/rpclab.bash")
 		licensed(t, root)
 	})
+	t.Run("commands of docs/install.md", func(t *testing.T) {
+		page, err := os.ReadFile("../../docs/install.md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		block := regexp.MustCompile("(?s)<!-- tested by TestRelease -->\n```sh\n(.*?)```").FindSubmatch(page)
+		if block == nil {
+			t.Fatal("the page has no commands")
+		}
+		downloads, home := t.TempDir(), t.TempDir()
+		for _, file := range []string{only(t, dist, "*_"+runtime.GOOS+"_"+runtime.GOARCH+".tar.gz"), filepath.Join(dist, "SHA256SUMS")} {
+			if err := os.Link(file, filepath.Join(downloads, filepath.Base(file))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		script := strings.ReplaceAll(string(block[1]), "linux_amd64", runtime.GOOS+"_"+runtime.GOARCH)
+		shell := exec.CommandContext(t.Context(), "bash", "-exc", script+"declare -F __start_rpclab\ncommand -v rpclab")
+		shell.Dir, shell.Env = downloads, []string{"PATH=/usr/bin:/bin:/usr/sbin:/sbin", "HOME=" + home}
+		out, err := shell.CombinedOutput()
+		for _, want := range []string{".tar.gz: OK", "result schema rpclab.result/v1", home + "/.local/bin/rpclab\n"} {
+			if err != nil || !strings.Contains(string(out), want) {
+				t.Errorf("%v, want %q in\n%s", err, want, out)
+			}
+		}
+	})
 	t.Run("Debian package", func(t *testing.T) {
 		root := t.TempDir()
 		for _, dir := range []string{"var/lib/dpkg/updates", "var/lib/dpkg/info"} {

@@ -68,6 +68,7 @@ func written(root string) (map[string]string, error) {
 
 // order is the navigation. A page of docs that no section names is a guide.
 func order(written, experiments, commands []string) []section {
+	start := []string{"index.md", "install.md"}
 	guides := []string{"your-service.md", "your-client.md", "ci.md", "kubernetes.md", "dashboards.md", "settings.md"}
 	project := []string{"architecture.md", "studies.md", "stability.md", "contributing.md", "security.md", "conduct.md", "changelog.md"}
 	reference := []string{"reference/experiment.md", "reference/service.md", "reference/result.md", "reference/comparison.md", "reference/metrics.md", "servers.md", "glossary.md"}
@@ -76,7 +77,7 @@ func order(written, experiments, commands []string) []section {
 		dir := path.Dir(place)
 		if dir != "." {
 			below[dir] = append(below[dir], place)
-		} else if place != "index.md" && place != "method.md" && !slices.Contains(slices.Concat(guides, project, reference), place) {
+		} else if place != "method.md" && !slices.Contains(slices.Concat(start, guides, project, reference), place) {
 			guides = append(guides, place)
 		}
 	}
@@ -86,7 +87,7 @@ func order(written, experiments, commands []string) []section {
 		})
 	}
 	return []section{
-		{title: "Start", pages: []string{"index.md"}},
+		{title: "Start", pages: start},
 		{title: "Guides", pages: guides},
 		{title: "Experiments", pages: experiments},
 		{title: "Findings", pages: below["findings"], sections: []section{{title: "All figures", pages: below["findings/data"]}}},

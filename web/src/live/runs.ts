@@ -36,7 +36,7 @@ export async function runs(main: HTMLElement): Promise<void> {
       updateAddress();
     });
     const experiment = element("a", { href: `/runs?search=${encodeURIComponent(r.experiment)}` }, r.experiment);
-    const trials = r.status === "done" ? `${r.trials}` : `${r.trials} of ${r.planned}`;
+    const trials = ["done", "failed"].includes(r.status) ? `${r.trials}` : `${r.trials} of ${r.planned}`;
     return element("tr", {}, element("td", {}, box), element("th", { scope: "row" }, element("a", { href: reportPath(r.id) }, r.id)), element("td", {}, experiment, r.quick ? ", quick" : ""),
       element("td", {}, formatTime(r.started)), element("td", { class: `status ${r.status}` }, r.status), element("td", { class: "n" }, trials), element("td", { title: r.arms.join(", ") }, `${r.arms.length}: ${r.arms.slice(0, 2).join(", ")}${r.arms.length > 2 ? ", …" : ""}`));
   };
