@@ -30,3 +30,14 @@ func noArgs(c *cobra.Command, args []string) error {
 	}
 	return nil
 }
+
+// exactly requires that a command has n runs as arguments.
+func exactly(n int, what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) == n {
+			return nil
+		}
+		return usageError{fmt.Errorf("%s needs %d %s, but got %d ('rpclab runs' lists them)\nSee '%s --help'",
+			c.CommandPath(), n, what, len(args), c.CommandPath())}
+	}
+}

@@ -79,25 +79,6 @@ func reportFailures(out io.Writer, checks []report.Check, arms int) error {
 	return nil
 }
 
-// reportConditions prints the assertions and gates that failed, and returns errGate if one did.
-func (f *runFlags) reportConditions(out io.Writer, d result.Document, checks []report.Check, tested result.Comparison) error {
-	if err := errors.Join(reportFailures(out, checks, len(d.Arms)), f.gates.report(out, d, tested)); err != nil || !isLoad(d) {
-		return err
-	}
-	return reportNoRate(out, d.Arms[0])
-}
-
-// outcome is what a result stores of its assertions and gates.
-func (f *runFlags) outcome(d result.Document, checks []report.Check, tested result.Comparison) result.Conditions {
-	switch err := f.reportConditions(io.Discard, d, checks, tested); {
-	case errors.Is(err, errGate):
-		return result.ConditionsFailed
-	case len(checks)+len(f.gates.gates) > 0:
-		return result.ConditionsPassed
-	}
-	return ""
-}
-
 // armPrefix begins a line about an arm in a cell.
 func armPrefix(arm string, cell result.Cell) string {
 	where := ""

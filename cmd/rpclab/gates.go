@@ -175,6 +175,25 @@ func (g *runGates) report(out io.Writer, d result.Document, tested result.Compar
 	return err
 }
 
+// reportConditions prints the assertions and gates that failed, and returns errGate if one did.
+func (g *runGates) reportConditions(out io.Writer, d result.Document, checks []report.Check, tested result.Comparison) error {
+	if err := errors.Join(reportFailures(out, checks, len(d.Arms)), g.report(out, d, tested)); err != nil || !isLoad(d) {
+		return err
+	}
+	return reportNoRate(out, d.Arms[0])
+}
+
+// outcome is what a result stores of its assertions and gates.
+func (g *runGates) outcome(d result.Document, checks []report.Check, tested result.Comparison) result.Conditions {
+	switch err := g.reportConditions(io.Discard, d, checks, tested); {
+	case errors.Is(err, errGate):
+		return result.ConditionsFailed
+	case len(checks)+len(g.gates) > 0:
+		return result.ConditionsPassed
+	}
+	return ""
+}
+
 // reportGates prints a line for each gate that did not pass and a summary, and returns errGate if a
 // gate failed.
 func (f gateFlags) reportGates(out io.Writer, c result.Comparison) error {

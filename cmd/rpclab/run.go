@@ -195,7 +195,7 @@ func (f runFlags) runAndReport(c *cobra.Command, plan lab.Plan, commandLine stri
 	var tested result.Comparison
 	document, err := f.runAndShow(c, plan, commandLine, func(d result.Document) result.Conditions {
 		tested = f.gates.test(d)
-		return f.outcome(d, checkArms(assertions, d.Arms), tested)
+		return f.gates.outcome(d, checkArms(assertions, d.Arms), tested)
 	})
 	if errors.Is(err, lab.ErrService) {
 		return usageError{err}
@@ -219,7 +219,7 @@ func (f runFlags) runAndReport(c *cobra.Command, plan lab.Plan, commandLine stri
 	if err := errors.Join(err, written); err != nil {
 		return err
 	}
-	if err := f.reportConditions(c.ErrOrStderr(), document, checks, tested); err != nil {
+	if err := f.gates.reportConditions(c.ErrOrStderr(), document, checks, tested); err != nil {
 		return err
 	}
 	if !called {

@@ -71,16 +71,6 @@ file that --json wrote (NAME.json).`,
 	return command
 }
 
-func exactly(n int, what string) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		if len(args) == n {
-			return nil
-		}
-		return usageError{fmt.Errorf("%s needs %d %s, but got %d ('rpclab runs' lists them)\nSee '%s --help'",
-			c.CommandPath(), n, what, len(args), c.CommandPath())}
-	}
-}
-
 // printReportHint prints the command that shows the full report of a run, which the user names so.
 func printReportHint(c *cobra.Command, o outputs, d result.Document, run string) {
 	switch {

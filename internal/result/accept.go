@@ -7,15 +7,6 @@ import (
 	"fmt"
 )
 
-// Conditions is the outcome of the conditions of --assert and --gate on a run.
-type Conditions string
-
-const (
-	ConditionsPassed   Conditions = "passed"
-	ConditionsFailed   Conditions = "failed"   // also if rpclab could not tell, unless the user lets that pass
-	ConditionsAccepted Conditions = "accepted" // they failed, and the user accepted the run: [Store.Accept]
-)
-
 // ErrNotFailed: there is nothing to accept.
 var ErrNotFailed = errors.New("no assertion or gate failed in the run")
 

@@ -94,6 +94,15 @@ const (
 	EndedTime    Ended = "time"    // another round would have ended after the time limit
 )
 
+// Conditions is the outcome of the conditions of --assert and --gate on a run.
+type Conditions string
+
+const (
+	ConditionsPassed   Conditions = "passed"
+	ConditionsFailed   Conditions = "failed"   // also if rpclab could not tell, unless the user lets that pass
+	ConditionsAccepted Conditions = "accepted" // they failed, and the user accepted the run: [Store.Accept]
+)
+
 // Measures are the measurements of one trial, or of all trials of an arm merged.
 type Measures struct {
 	Calls   uint64            `json:"calls"` // answered, with success or an error

@@ -148,6 +148,7 @@ func TestWrongRequestsExitWithCode2(t *testing.T) {
 		{"lab-up-replicas", func() []string { return []string{"lab", "up", "balancing", "--replicas", "0"} }},
 		{"lab-up-cpus", func() []string { return []string{"lab", "up", "balancing", "--cpus", "-1"} }},
 		{"lab-up-port", func() []string { return []string{"lab", "up", "balancing", "--port", "70000"} }},
+		{"runs-accept-unknown", func() []string { return []string{"runs", "accept", "2026"} }},
 		{"runs-rm-nothing", func() []string { return []string{"runs", "rm"} }},
 		{"runs-rm-both", func() []string { return []string{"runs", "rm", "latest", "--keep", "3"} }},
 		{"runs-rm-age", func() []string { return []string{"runs", "rm", "--older-than", "30 days"} }},
@@ -256,7 +257,7 @@ func TestHelp(t *testing.T) {
 		{"xds", "--help"}, {"gateway", "--help"}, {"lab", "up", "--help"}, {"lab", "up", "balancing", "--help"}, {"lab", "up", "channels", "--help"}, {"lab", "up", "chain", "--help"},
 		{"lab", "up", "streams", "--help"}, {"lab", "up", "ladder", "--help"}, {"lab", "reset", "--help"},
 		{"image", "build", "--help"}, {"clean", "--help"}, {"serve", "--help"},
-		{"runs", "rm", "--help"}, {"runs", "export", "--help"}, {"runs", "import", "--help"},
+		{"runs", "accept", "--help"}, {"runs", "rm", "--help"}, {"runs", "export", "--help"}, {"runs", "import", "--help"},
 	} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			s := rpclab(t, args...)
