@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// testdata/v1 has a result and a store as rpclab wrote them when schema 1 and version 4 of the store were new. Keep
+// testdata/v1 has a result and stores as rpclab wrote them when schema 1 and versions 4 and 5 of the store were new. Keep
 // these files; add others for later versions.
 const keptRun = "20261123-181359-j3xv"
 
@@ -112,6 +112,28 @@ func TestAStoreOfVersion4IsRead(t *testing.T) {
 	earlier, err := s.Earlier(t.Context(), "kept")
 	if err != nil || len(earlier) != 1 || earlier[0].Trials != 12 {
 		t.Errorf("plans know the runs %+v, %v", earlier, err)
+	}
+}
+
+// TestAStoreOfVersion5IsRead reads runs without conditions, with conditions that passed, that failed and are accepted, and
+// that failed.
+func TestAStoreOfVersion5IsRead(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, storeFile), kept(t, "store-5.db.gz"), 0o600))
+	s := openStore(t, dir)
+	rows, err := s.List(t.Context())
+	must(t, err)
+	outcomes := map[string]int{}
+	for _, row := range rows {
+		d, complete, err := s.Get(t.Context(), row.ID)
+		if err != nil || !complete {
+			t.Errorf("run %s: complete: %v, %v", row.ID, complete, err)
+		}
+		outcomes[fmt.Sprintf("%s, conditions %q", row.Status, d.Conditions)]++
+	}
+	want := map[string]int{`done, conditions ""`: 1, `done, conditions "passed"`: 1, `done, conditions "accepted"`: 1, `failed, conditions "failed"`: 1}
+	if diff := cmp.Diff(want, outcomes); diff != "" {
+		t.Error(diff)
 	}
 }
 
