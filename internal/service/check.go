@@ -73,7 +73,7 @@ func compileCheck(env *cel.Env, text string) (*Check, error) {
 	if kind := compiled.OutputType(); !kind.IsExactType(cel.BoolType) && !kind.IsExactType(cel.DynType) {
 		return nil, fmt.Errorf("%q is a value of type %s and not a condition: compare it with ==, < or >", text, kind)
 	}
-	program, err := env.Program(compiled)
+	program, err := newProgram(env, compiled)
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w", text, err)
 	}
@@ -120,7 +120,7 @@ func (c *Check) eval(values map[string]any) error {
 	got, _, err := c.program.Eval(values)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s: %w", c.text, err)
+		return fmt.Errorf("%s: %w", c.text, explainCost(err))
 	case got.Value() != true:
 		return errors.New(c.text + " is false")
 	}

@@ -162,7 +162,7 @@ func compileValue(env *cel.Env, text string) (program cel.Program, compiled *cel
 	if kind := compiled.OutputType(); !slices.Contains(single, kind.Kind()) {
 		return nil, nil, fmt.Errorf("%q is a value of type %s and not a text or a number: name one of its fields", text, kind)
 	}
-	if program, err = env.Program(compiled); err != nil {
+	if program, err = newProgram(env, compiled); err != nil {
 		return nil, nil, fmt.Errorf("%q: %w", text, err)
 	}
 	return program, compiled, nil
@@ -211,7 +211,7 @@ func (f *Flow) Values(call int, answers Answers) (Values, error) {
 			all[v.name], err = textOf(got)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", v.at, err)
+			return nil, fmt.Errorf("%s: %w", v.at, explainCost(err))
 		}
 	}
 	return all, nil
