@@ -237,6 +237,17 @@ func TestWrongServiceFiles(t *testing.T) {
 	}
 }
 
+// TestAServiceThatIsNeverReady compares the error with a golden file. The program reports its problem and does not listen.
+func TestAServiceThatIsNeverReady(t *testing.T) {
+	t.Parallel()
+	file := stranger(t, `"`+testkit.Rpclab(t)+`", "server"`, `"sh", "-c", "echo connecting to the database; echo no route to db:5432 >&2; exec sleep 600", "server"`,
+		"replicas: 3", "replicas: 1\n  ready: tcp\n  timeout: 2s")
+	s := rpclab(t, "run", "channels", "--quick", "--arms", "shared", "--service", file)
+	text := strings.ReplaceAll(s.stderr, filepath.Dir(file), "DIR")
+	text = regexp.MustCompile(`127(\.\d+){3}:\d+`).ReplaceAllString(text, "ADDRESS")
+	testkit.Golden(t, "wrong/service-never-ready.txt", fmt.Sprintf("%sexit code %d\n", text, s.code))
+}
+
 // versions writes an experiment with three versions of a service: new is slower than old, and incompatible serves another
 // protocol.
 func versions(t *testing.T, arms string) (file string) {
