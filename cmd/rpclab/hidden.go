@@ -231,25 +231,28 @@ func readProxyTLS(input *bufio.Reader, proxy *faultproxy.Proxy) error {
 // agentCommand runs between the lab and a program in a pod.
 func agentCommand() *cobra.Command {
 	var listen, tokenFile string
+	var observe int
 	command := &cobra.Command{
 		Use:   "agent [-- COMMAND ARGS…]",
 		Short: "Run a program in a pod for the lab (used by rpclab itself)",
 		Long: `Runs a program and connects it to the lab over gRPC: standard input and output,
 signals, resource usage and exit status. With a command, the agent runs that
 command and exits with its status. Without a command, the agent runs the programs
-that the lab requests; the command rpclab means this binary.`,
+that the lab requests; the command rpclab means this binary. With --observe, it
+only measures a program of another container.`,
 		Hidden: true,
 		RunE: func(c *cobra.Command, args []string) error {
-			return runAgent(c, listen, tokenFile, args)
+			return runAgent(c, listen, tokenFile, observe, args)
 		},
 	}
 	flags := command.Flags()
 	flags.StringVar(&listen, "listen", "127.0.0.1:19000", "`address` to listen on; an address other than loopback needs --token-file")
 	flags.StringVar(&tokenFile, "token-file", "", "`file` with the token that callers send")
+	flags.IntVar(&observe, "observe", 0, "process `ID` of a program to measure, in a process namespace that both share")
 	return command
 }
 
-func runAgent(c *cobra.Command, listen, tokenFile string, args []string) error {
+func runAgent(c *cobra.Command, listen, tokenFile string, observe int, args []string) error {
 	token, err := listenToken("--listen", listen, tokenFile, "other machines could run programs here: add --token-file")
 	if err != nil {
 		return err
@@ -263,7 +266,7 @@ func runAgent(c *cobra.Command, listen, tokenFile string, args []string) error {
 		return fmt.Errorf("cannot listen on %s: %w\nChoose another address with --listen, or stop the program that uses this one", listen, err)
 	}
 	a := agent.Agent{
-		Command: args, Self: self, Token: token,
+		Command: args, Self: self, Token: token, Observe: observe,
 		Stderr: c.ErrOrStderr(), Log: slog.New(slog.NewTextHandler(c.ErrOrStderr(), nil)),
 	}
 	status, err := a.Serve(c.Context(), listener)

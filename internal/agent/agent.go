@@ -43,11 +43,15 @@ type Agent struct {
 	// Command is the agent's own program, with arguments; empty: each stream names its program.
 	Command []string
 	// Self is the path of rpclab. The agent starts it for a program named "rpclab".
-	Self   string
-	Token  string    // every request must have this token; empty: no token needed
-	Stderr io.Writer // receives the standard error of programs
-	Log    *slog.Logger
+	Self string
+	// Observe is the process ID of a program of another container, which the agent measures and does not control; 0:
+	// none. Both containers share a process namespace.
+	Observe int
+	Token   string    // every request must have this token; empty: no token needed
+	Stderr  io.Writer // receives the standard error of programs
+	Log     *slog.Logger
 
+	observed *observed // nil: no program
 	orphans  reaper
 	mu       sync.Mutex
 	stopping bool        // no program may start any more
@@ -74,6 +78,12 @@ func (a *Agent) Serve(ctx context.Context, listener net.Listener) (status int, e
 		return 0, err
 	}
 	defer stop()
+	if a.Observe > 0 {
+		if a.Observe == os.Getpid() {
+			return 0, fmt.Errorf("agent: process %d is this agent, so it does not share a process namespace with the program", a.Observe)
+		}
+		a.observed = &observed{pid: a.Observe, before: measure.ReadProcessorTimes()}
+	}
 	exited := make(chan struct{})
 	if len(a.Command) > 0 {
 		own, err := a.start(a.Command)
@@ -102,6 +112,13 @@ func (a *Agent) Serve(ctx context.Context, listener net.Listener) (status int, e
 		return 0, fmt.Errorf("agent: %w", err)
 	case <-exited:
 	case <-ctx.Done():
+		if a.observed != nil { // to measure the program until it exits
+			select {
+			case err := <-served:
+				return 0, fmt.Errorf("agent: %w", err)
+			case <-a.observed.exited():
+			}
+		}
 		a.stop()
 		if len(a.Command) == 0 { // a status other than 0 makes the Job start another pod
 			status = 128 + int(syscall.SIGTERM)

@@ -188,6 +188,9 @@ func (a *Agent) Signal(_ context.Context, r *rpclabv1.SignalRequest) (*rpclabv1.
 
 // Usage implements the service.
 func (a *Agent) Usage(_ context.Context, r *rpclabv1.UsageRequest) (*rpclabv1.UsageReply, error) {
+	if a.observed != nil {
+		return a.observed.usage(r.Reset_)
+	}
 	c, err := a.childByPID(r.Pid)
 	if err != nil {
 		return nil, err

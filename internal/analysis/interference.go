@@ -36,7 +36,7 @@ func (r Record) NodeInterference() *result.Interference {
 	waited, had := r.Merged.Throttled, r.Merged.CPU
 	for _, u := range r.Servers {
 		b.Stolen = max(b.Stolen, u.Stolen)
-		if r.Config.Server.CPUs == 0 {
+		if r.Config.Server.CPUs == 0 && r.Config.Service == "" { // throttling of a user's servers in pods is not known
 			waited, had = waited+u.Throttled, had+u.CPU
 		}
 	}

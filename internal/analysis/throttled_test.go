@@ -24,6 +24,11 @@ func TestAQuotaOfTheExperimentIsNoInterference(t *testing.T) {
 			t.Errorf("server.cpus %g: interference is %+v, want %g throttled and 0.3 stolen", cpus, b, throttled)
 		}
 	}
+	// It is not known how long the servers of a user in pods were throttled.
+	b := Record{Config: experiment.Config{Service: "orders"}, Merged: callers, Servers: map[string]cluster.Usage{"a": {CPU: time.Hour}}}.NodeInterference()
+	if b.Throttled != 0.25 {
+		t.Errorf("with a service %g is throttled, want 0.25", b.Throttled)
+	}
 }
 
 func TestServersThrottledByTheirOwnQuotaRaiseAWarning(t *testing.T) {

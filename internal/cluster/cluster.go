@@ -133,6 +133,12 @@ type Nodes interface {
 	Cordon(ctx context.Context, n int) ([]string, error)
 }
 
+// Unmeasured is implemented by a [Deployment] that may be unable to measure its backends.
+type Unmeasured interface {
+	// WhyUsageUnknown says why Usage is nil; empty: it is not.
+	WhyUsageUnknown() string
+}
+
 // ResourceLimits is implemented by a [Deployment] that knows how its limits are enforced.
 type ResourceLimits interface {
 	// LimitMechanism says what enforces the limits of backends: cgroup v1, cgroup v2 or

@@ -104,10 +104,13 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 	if r.Proxies, r.Gateways, r.ControlPlane, err = l.bed.usage(); err != nil {
 		return failedTrial(ctx, measured, fmt.Errorf("read the usage of proxies, gateway and control plane: %w", err))
 	}
+	if why := whyUsageUnknown(servers); r.Servers == nil && why != "" {
+		measured.Unknown = alsoUnknown(measured.Unknown, "what the servers used is not known: "+why)
+	}
 	if endMeshUsage != nil {
 		var why string
 		r.Proxies, why = endMeshUsage()
-		measured.Unknown = cmp.Or(measured.Unknown, why)
+		measured.Unknown = alsoUnknown(measured.Unknown, why)
 	}
 	if l.remote { // callers and servers used the processors of other machines
 		measured.Machine = r.NodeInterference()

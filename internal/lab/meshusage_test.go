@@ -56,3 +56,22 @@ func TestBlocksDoNotWaitForKubelets(t *testing.T) {
 		t.Errorf("%q, want what to do", unknown)
 	}
 }
+
+// unmeasured is a deployment whose usage is not known.
+type unmeasured struct{ cluster.Deployment }
+
+// existing is a deployment that rpclab did not start.
+type existing struct{ cluster.Deployment }
+
+func (unmeasured) WhyUsageUnknown() string { return "no permission" }
+
+func TestWhatIsNotKnownIsListedWithItsReasons(t *testing.T) {
+	for servers, want := range map[cluster.Deployment]string{unmeasured{}: "no permission", existing{}: ""} {
+		if why := whyUsageUnknown(servers); why != want {
+			t.Errorf("%T: %q, want %q", servers, why, want)
+		}
+	}
+	if all := alsoUnknown(alsoUnknown("", "backends: a"), "usage: b"); all != "backends: a; usage: b" {
+		t.Errorf("%q", all)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -47,6 +48,20 @@ func recordMeshUsage(ctx context.Context, c cluster.Cluster, mesh string, block 
 		}
 		return all, ""
 	}
+}
+
+// whyUsageUnknown says why a deployment does not know what its backends used; empty: it does, or there is nothing to
+// say.
+func whyUsageUnknown(servers cluster.Deployment) string {
+	if able, ok := servers.(cluster.Unmeasured); ok {
+		return able.WhyUsageUnknown()
+	}
+	return ""
+}
+
+// alsoUnknown adds something that is not known, and why. Both may be empty.
+func alsoUnknown(unknown, more string) string {
+	return strings.Join(slices.DeleteFunc([]string{unknown, more}, func(text string) bool { return text == "" }), "; ")
 }
 
 // errShortBlock says why blocks have no usage of a mesh's proxies. To wait for the next measurement of the kubelets

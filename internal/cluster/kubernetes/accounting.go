@@ -13,15 +13,15 @@ import (
 // ResetUsage implements [cluster.Deployment].
 func (d *deployment) ResetUsage() error {
 	d.mu.Lock()
-	d.account = cluster.NewAccounting()
+	d.account, d.unmeasured = cluster.NewAccounting(), ""
 	d.mu.Unlock()
 	return inParallel(d.present(), (*replica).resetUsage)
 }
 
 // Usage includes backends that exited since ResetUsage, as last measured.
 func (d *deployment) Usage() map[string]cluster.Usage {
-	if !d.ownServers() { // not known
-		return nil
+	if !d.ownServers() {
+		return d.programUsage()
 	}
 	used := map[string]cluster.Usage{}
 	var mu sync.Mutex

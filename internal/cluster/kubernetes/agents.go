@@ -24,16 +24,7 @@ const maxMessage = 4 << 20
 // when the program exits.
 func (r *run) attach(ctx context.Context, pod string, port int, target agent.Target) (*agent.Process, error) {
 	target.Token = r.token
-	quick := backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.5, MaxDelay: time.Second}
-	conn, err := grpc.NewClient("passthrough:///"+pod,
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-			return r.api.tunnel(ctx, r.namespace, pod, port)
-		}),
-		// The API server's TLS protects the connection, which ends on the pod's loopback address.
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithConnectParams(grpc.ConnectParams{Backoff: quick, MinConnectTimeout: 10 * time.Second}),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 10 * time.Second}),
-		grpc.WithDefaultCallOptions(grpc.WaitForReady(true), grpc.MaxCallRecvMsgSize(maxMessage)))
+	conn, err := r.dialAgent(pod, port)
 	if err != nil {
 		return nil, err
 	}
@@ -51,4 +42,18 @@ func (r *run) attach(ctx context.Context, pod string, port int, target agent.Tar
 		conn.Close()
 	})
 	return process, nil
+}
+
+// dialAgent returns a channel to an agent in a pod, which connects at the first call.
+func (r *run) dialAgent(pod string, port int) (*grpc.ClientConn, error) {
+	quick := backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.5, MaxDelay: time.Second}
+	return grpc.NewClient("passthrough:///"+pod,
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			return r.api.tunnel(ctx, r.namespace, pod, port)
+		}),
+		// The API server's TLS protects the connection, which ends on the pod's loopback address.
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: quick, MinConnectTimeout: 10 * time.Second}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 10 * time.Second}),
+		grpc.WithDefaultCallOptions(grpc.WaitForReady(true), grpc.MaxCallRecvMsgSize(maxMessage)))
 }

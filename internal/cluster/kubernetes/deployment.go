@@ -34,9 +34,11 @@ type deployment struct {
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup
 
-	mu       sync.Mutex
-	replicas map[types.UID]*replica
-	account  cluster.Accounting
+	mu         sync.Mutex
+	replicas   map[types.UID]*replica
+	account    cluster.Accounting
+	noMeters   string // why the usage of the user's servers is not known; empty: meters measure it
+	unmeasured string // why it is not known since ResetUsage
 }
 
 // deploy creates a Deployment and returns when all pods are ready and their agents are attached.
@@ -68,6 +70,11 @@ func (d *deployment) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if !d.ownServers() {
+		if d.noMeters, err = d.whyNoMeters(ctx, template.Spec); err != nil {
+			return err
+		}
+	}
 	if err := d.run.api.apply(ctx, backends(d.run.objectScope, d.name, d.spec, template)...); err != nil {
 		return err
 	}
@@ -89,6 +96,7 @@ func (d *deployment) start(ctx context.Context) error {
 	if err := errors.Join(d.checkProxies(), checkStopSignal(d.spec.Program, pods...)); err != nil {
 		return err
 	}
+	d.awaitMeters(ctx)
 	return d.describe(ctx)
 }
 
@@ -115,6 +123,7 @@ func (d *deployment) template(ctx context.Context) (corev1.PodTemplateSpec, erro
 		c.template.Labels = map[string]string{}
 	}
 	maps.Copy(c.template.Labels, d.run.meta("", map[string]string{labelService: d.name, labelRole: roleProgram}).Labels)
+	addToken(&c.template.Spec)
 	addFaultProxy(&c.template.Spec, d.run.image, d.spec)
 	inject(d.spec.Mesh, &c.template)
 	return c.template, d.run.api.apply(ctx, c.objects...)
@@ -148,6 +157,9 @@ func (d *deployment) updateReplicas() {
 			if d.hasAgents() {
 				d.tasks.Go(func() { backend.keepAttached(d.ctx) })
 			}
+			if !d.ownServers() && d.noMeters == "" {
+				d.tasks.Go(func() { backend.measureServer(d.ctx) })
+			}
 		}
 		d.account.Failures = append(d.account.Failures, backend.update(pod)...)
 	}
@@ -162,11 +174,15 @@ func (d *deployment) updateReplicas() {
 // recordExit moves a backend whose pod is gone to the account; call it with d.mu held.
 func (d *deployment) recordExit(backend *replica) {
 	close(backend.gone)
-	if !d.hasAgents() {
-		return
-	}
 	if d.ownServers() {
 		d.account.Exited[backend.name] = backend.lastUsage()
+	} else if used, known := backend.meteredUsage(); known {
+		d.account.Exited[backend.name] = used
+	} else if backend.hasRun() {
+		d.unmeasured = fmt.Sprintf("pod %s ended and could not be measured", backend.name)
+	}
+	if !d.hasAgents() {
+		return
 	}
 	d.tasks.Go(func() {
 		if calls, ok := backend.finalCalls(d.ctx); ok {
@@ -178,7 +194,7 @@ func (d *deployment) recordExit(backend *replica) {
 }
 
 // ownServers says whether the servers are rpclab's own. Of the program of a user rpclab knows what the API server
-// knows of its pod, and no more.
+// knows of its pod, and what a meter measures.
 func (d *deployment) ownServers() bool { return d.spec.Program == nil }
 
 // hasAgents says whether an agent of rpclab runs in each pod: with the server, or with the fault proxy before it.

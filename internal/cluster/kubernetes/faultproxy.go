@@ -19,11 +19,20 @@ func addFaultProxy(pod *corev1.PodSpec, image string, spec cluster.Spec) {
 	}
 	proxy := container(proxyContainer, image, agentArgs(agentPort(spec), program...))
 	proxy.ReadinessProbe = readinessProbe(cluster.Ready{Kind: cluster.ReadyHTTP, Path: "/"}, readyPort(spec))
-	user, mode := int64(nobody), int32(0o444) // of the token: a copied template may have another group for files, and no other container mounts it
+	user := int64(nobody)
 	proxy.SecurityContext.RunAsUser = &user
-	proxy.VolumeMounts = []corev1.VolumeMount{{Name: "rpclab-token", MountPath: secretDir, ReadOnly: true}, {Name: "rpclab-tmp", MountPath: "/tmp"}}
+	proxy.VolumeMounts = []corev1.VolumeMount{tokenMount, {Name: "rpclab-tmp", MountPath: "/tmp"}}
 	pod.Containers = append(pod.Containers, proxy)
-	pod.Volumes = append(pod.Volumes,
-		corev1.Volume{Name: "rpclab-token", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: secretName, DefaultMode: &mode}}},
-		corev1.Volume{Name: "rpclab-tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: "rpclab-tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+}
+
+// tokenMount is the token of rpclab's agents in a pod of a user's server.
+var tokenMount = corev1.VolumeMount{Name: "rpclab-token", MountPath: secretDir, ReadOnly: true}
+
+// addToken makes the token of agents available to rpclab's own containers in a pod of a user's server. No other
+// container mounts it.
+func addToken(pod *corev1.PodSpec) {
+	mode := int32(0o444) // a copied template may have another group for files
+	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: tokenMount.Name,
+		VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: secretName, DefaultMode: &mode}}})
 }

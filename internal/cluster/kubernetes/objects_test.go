@@ -77,9 +77,10 @@ func TestObjectsOfAProgram(t *testing.T) {
 
 // No port of a fault proxy is that of the server.
 func TestPortsOfAFaultProxy(t *testing.T) {
-	for server, want := range map[int][3]int{9000: {17070, 17071, 17072}, 17069: {17070, 17071, 17072}, 17070: {27070, 27071, 27072}, 17072: {27070, 27071, 27072}, 17073: {17070, 17071, 17072}} {
+	first, other := [4]int{17070, 17071, 17072, 17073}, [4]int{27070, 27071, 27072, 27073}
+	for server, want := range map[int][4]int{9000: first, 17069: first, 17070: other, 17073: other, 17074: first} {
 		spec := cluster.Spec{Port: server, FaultProxy: true, Program: &cluster.Program{Image: "orders:1"}}
-		if got := [3]int{publishedPort(spec), readyPort(spec), agentPort(spec)}; got != want {
+		if got := [4]int{publishedPort(spec), readyPort(spec), agentPort(spec), meterPort(spec)}; got != want {
 			t.Errorf("port %d: callers, checks and rpclab use the ports %v, want %v", server, got, want)
 		}
 	}

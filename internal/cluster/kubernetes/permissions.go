@@ -35,6 +35,8 @@ func Permissions() map[string][]rbacv1.PolicyRule {
 		"nodes": {allow("", "nodes", "get", "patch"), allow("", "pods/eviction", "create")},
 		// The routes linkerd and istio.
 		"mesh": {allow("apps", "deployments", "list"), allow("apps", "daemonsets", "list"), allow("", "nodes/proxy", "get")},
+		// The CPU time and memory of server.image and server.deployment of a service file.
+		"usage": {allow("", "pods/ephemeralcontainers", "patch")},
 		// server.service of a service file.
 		"service": {allow("", "services", "get"), allow("discovery.k8s.io", "endpointslices", "create", "patch", "delete")},
 		// server.deployment of a service file.

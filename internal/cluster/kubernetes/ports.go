@@ -24,15 +24,15 @@ func hasFaultProxy(spec cluster.Spec) bool { return spec.FaultProxy && spec.Prog
 // canCut says whether the servers can cut their own connections.
 func canCut(spec cluster.Spec) bool { return spec.Cut && spec.Program == nil && spec.Command == nil }
 
-// The container of a fault proxy has three ports, from firstProxyPort on: of the proxy itself, of its readiness checks,
-// and of its agent on the loopback address. All containers of a pod share their ports, and few programs use these.
+// The containers of rpclab beside a user's server have four ports, from firstProxyPort on: of the fault proxy, of its
+// readiness checks, and of its agent and the meter on the loopback address. All containers of a pod share their ports, and few programs use these.
 const (
 	firstProxyPort      = 17070
-	otherFirstProxyPort = 27070 // for a server at one of the three
+	otherFirstProxyPort = 27070 // for a server at one of the four
 )
 
 func proxyPort(spec cluster.Spec) int {
-	if port := portOf(spec); port >= firstProxyPort && port < firstProxyPort+3 {
+	if port := portOf(spec); port >= firstProxyPort && port < firstProxyPort+4 {
 		return otherFirstProxyPort
 	}
 	return firstProxyPort
@@ -47,3 +47,6 @@ func agentPort(spec cluster.Spec) int {
 	}
 	return mainPort
 }
+
+// meterPort is the port of the agent that measures the server of a user.
+func meterPort(spec cluster.Spec) int { return proxyPort(spec) + 3 }

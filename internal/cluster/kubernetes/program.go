@@ -35,6 +35,7 @@ func programPod(image string, spec cluster.Spec) (corev1.PodSpec, error) {
 	pod.Volumes = []corev1.Volume{{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
 	mountFiles(&pod, &pod.Containers[0], program.Files, slices.Sorted(maps.Keys(program.Files)))
 	stopProgram(&pod, spec)
+	addToken(&pod)
 	addFaultProxy(&pod, image, spec)
 	return pod, nil
 }

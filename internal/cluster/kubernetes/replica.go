@@ -46,10 +46,17 @@ type replica struct {
 	used       cluster.Usage // as last measured
 	began      uint64        // calls at the last reset
 	counted    bool          // began is known, and is of this process
+
+	metered    chan struct{} // closed when meter or meterError is set
+	meter      *agent.Meter  // of the server of a user; nil: none
+	meterError error         // why there is none
+	usageKnown bool          // the meter counts from the last reset, or from the start of the server
+	sampled    bool          // used is of this measurement
 }
 
 func newReplica(run *run, pod *corev1.Pod, spec cluster.Spec) *replica {
-	return &replica{run: run, name: pod.Name, spec: spec, gone: make(chan struct{}), pod: pod, counted: true}
+	return &replica{run: run, name: pod.Name, spec: spec, gone: make(chan struct{}), pod: pod, counted: true,
+		metered: make(chan struct{}), usageKnown: true}
 }
 
 // keepAttached attaches to the pod's agent, and again after the container restarts, until
@@ -263,9 +270,7 @@ func (r *replica) resetUsage() (err error) {
 		defer cancel()
 		err = process.ResetUsage(ctx)
 	}
-	r.mu.Lock()
-	r.used = cluster.Usage{}
-	r.mu.Unlock()
+	r.resetMeter()
 	calls, ok := r.count()
 	r.mu.Lock()
 	r.began, r.counted = calls, ok
@@ -278,7 +283,9 @@ func (r *replica) resetUsage() (err error) {
 
 // sample measures what the server has used, if it still runs.
 func (r *replica) sample() cluster.Usage {
-	if process := r.attached(); process != nil {
+	if r.spec.Program != nil { // any other process is a fault proxy
+		r.sampleMeter()
+	} else if process := r.attached(); process != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 		defer cancel()
 		if used, err := process.Usage(ctx); err == nil {

@@ -72,6 +72,17 @@ func (s liveServer) Attach(stream grpc.BidiStreamingServer[rpclabv1.ToProcess, r
 // attach attaches to the server of an agent until the test ends.
 func attach(t *testing.T, of rpclabv1.AgentServer) *agent.Process {
 	t.Helper()
+	process, err := agent.Attach(t.Context(), connect(t, of), agent.Target{Name: "greeter-0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(process.Detach)
+	return process
+}
+
+// connect starts an agent and returns a channel to it, until the test ends.
+func connect(t *testing.T, of rpclabv1.AgentServer) *grpc.ClientConn {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -85,12 +96,7 @@ func attach(t *testing.T, of rpclabv1.AgentServer) *agent.Process {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	process, err := agent.Attach(t.Context(), conn, agent.Target{Name: "greeter-0"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(process.Detach)
-	return process
+	return conn
 }
 
 func TestCallsOfAStoppedServerCountUntilItRestarts(t *testing.T) {

@@ -27,6 +27,8 @@ type run struct {
 
 	named atomic.Int64 // names that uniqueName returned
 	noted sync.Map     // texts that noteOnce passed on
+
+	meters atomic.Value // string: why the cluster starts no meters
 }
 
 func newRun(api *API, scope objectScope, progress, note func(string)) *run {
