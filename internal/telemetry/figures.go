@@ -121,23 +121,40 @@ func Labels(arm string, cell map[string]any) (all []Label) {
 	return all
 }
 
-// PhaseTimes adds up how long the phases of a run took, by arm and cell.
-type PhaseTimes map[phaseKey]time.Duration
+// PhaseTimes adds up how long the phases of a run took, by arm and cell. The zero value is empty.
+type PhaseTimes struct{ all, changed map[phaseKey]time.Duration }
 
 type phaseKey struct{ arm, cell, phase string }
 
 // Add counts a phase.
-func (t PhaseTimes) Add(p lab.Phase) {
-	t[phaseKey{p.Trial.Arm, result.Cell(p.Trial.Cell).String(), p.Name}] += p.Ended.Sub(p.Began)
+func (t *PhaseTimes) Add(p lab.Phase) {
+	if t.changed == nil {
+		t.changed = map[phaseKey]time.Duration{}
+	}
+	if t.all == nil {
+		t.all = map[phaseKey]time.Duration{}
+	}
+	key := phaseKey{p.Trial.Arm, result.Cell(p.Trial.Cell).String(), p.Name}
+	t.all[key] += p.Ended.Sub(p.Began)
+	t.changed[key] = t.all[key]
 }
 
-// Figures returns the times so far.
-func (t PhaseTimes) Figures() (all []Figure) {
+// Changed returns the times so far of the phases that were added since it was last called.
+func (t *PhaseTimes) Changed() []Figure {
+	changed := t.changed
+	t.changed = nil
+	return phaseFigures(changed)
+}
+
+// Figures returns all times so far.
+func (t *PhaseTimes) Figures() []Figure { return phaseFigures(t.all) }
+
+func phaseFigures(times map[phaseKey]time.Duration) (all []Figure) {
 	order := func(a, b phaseKey) int {
 		return cmp.Or(strings.Compare(a.arm, b.arm), strings.Compare(a.cell, b.cell), strings.Compare(a.phase, b.phase))
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(t), order) {
-		f := Figure{Name: "rpclab.phase.time", Unit: "s", Help: "Time that each phase took since the start of the run.", Counter: true, Value: t[key].Seconds()}
+	for _, key := range slices.SortedFunc(maps.Keys(times), order) {
+		f := Figure{Name: "rpclab.phase.time", Unit: "s", Help: "Time that each phase took since the start of the run.", Counter: true, Value: times[key].Seconds()}
 		for _, l := range []Label{{"arm", key.arm}, {"cell", key.cell}, {"phase", key.phase}} {
 			if l.Value != "" {
 				f.Labels = append(f.Labels, l)

@@ -62,7 +62,8 @@ func TestFiguresOfATrial(t *testing.T) {
 
 func TestPhaseTimesAddUp(t *testing.T) {
 	t.Parallel()
-	times, began := PhaseTimes{}, time.Unix(0, 0)
+	var times PhaseTimes
+	began := time.Unix(0, 0)
 	for range 3 {
 		times.Add(lab.Phase{Name: lab.PhaseLoad, Trial: experiment.Trial{Arm: "one"}, Began: began, Ended: began.Add(2 * time.Second)})
 	}

@@ -52,7 +52,7 @@ func New(run telemetry.Run, o Options) (telemetry.Exporter, error) {
 	return &exporter{
 		options: o, sender: sender, queue: telemetry.NewQueue(), resource: resourceOf(run, o),
 		scope: &common.InstrumentationScope{Name: "rpclab", Version: run.Version},
-		start: time.Now(), spans: newSpans(run.Plan, run.ID), phases: telemetry.PhaseTimes{},
+		start: time.Now(), spans: newSpans(run.Plan, run.ID),
 	}, nil
 }
 
@@ -75,7 +75,7 @@ func (e *exporter) Show(p lab.Progress) {
 	e.spans.show(p, now)
 	if p.Ended != nil {
 		e.sendSpans()
-		e.sendMetrics(append(telemetry.OfTrial(p), e.phases.Figures()...), now)
+		e.sendMetrics(append(telemetry.OfTrial(p), e.phases.Changed()...), now)
 	}
 }
 

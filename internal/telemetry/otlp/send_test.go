@@ -18,10 +18,11 @@ import (
 	"rpclab/internal/telemetry"
 )
 
-// sizes is a sender that only keeps the size of the largest request.
-type sizes struct{ largest atomic.Int64 } // bytes
+// sizes is a sender that only keeps the sizes of requests, in bytes.
+type sizes struct{ largest, all atomic.Int64 }
 
 func (s *sizes) send(_ context.Context, _ signal, request, _ proto.Message) error {
+	s.all.Add(int64(proto.Size(request)))
 	s.largest.Store(max(s.largest.Load(), int64(proto.Size(request))))
 	return nil
 }
@@ -31,7 +32,7 @@ func (s *sizes) close() {}
 func TestRequestsOfManyArmsAreBounded(t *testing.T) {
 	t.Parallel()
 	receiver := &sizes{}
-	e := &exporter{sender: receiver, queue: telemetry.NewQueue(), spans: newSpans(experiment.Plan{}, "id"), phases: telemetry.PhaseTimes{}}
+	e := &exporter{sender: receiver, queue: telemetry.NewQueue(), spans: newSpans(experiment.Plan{}, "id")}
 	for arm := range 10_000 { // the most that an experiment may have
 		for phase := range 6 {
 			e.phases.Add(lab.Phase{Name: fmt.Sprint("phase ", phase), Trial: experiment.Trial{Arm: fmt.Sprint("arm ", arm)}, Ended: time.Now()})
@@ -42,6 +43,29 @@ func TestRequestsOfManyArmsAreBounded(t *testing.T) {
 	}
 	if most := receiver.largest.Load(); most > 2<<20 || most == 0 {
 		t.Errorf("the largest request has %d bytes, want 2 MiB at most: receivers accept 4", most)
+	}
+}
+
+// A trial sends the times of its own phases, however many arms have ended before. The end sends all once more.
+func TestTrafficGrowsWithTheArms(t *testing.T) {
+	t.Parallel()
+	sent := func(arms int) int64 {
+		receiver := &sizes{}
+		e := &exporter{sender: receiver, queue: telemetry.NewQueue(), spans: newSpans(experiment.Plan{}, "id")}
+		for arm := range arms {
+			trial := experiment.Trial{Arm: fmt.Sprintf("arm %04d", arm)}
+			e.Phase(lab.Phase{Name: lab.PhaseLoad, Trial: trial, Ended: time.Now()})
+			e.Show(lab.Progress{Trial: trial, Ended: &result.Trial{}})
+		}
+		if err := e.End(result.Document{}, nil); err != nil {
+			t.Fatal(err)
+		}
+		return receiver.all.Load()
+	}
+	few, many := sent(20), sent(200)
+	t.Logf("20 arms: %d bytes, 200: %d", few, many)
+	if many > 11*few {
+		t.Errorf("20 arms send %d bytes, and ten times as many arms %d; want about ten times as many", few, many)
 	}
 }
 

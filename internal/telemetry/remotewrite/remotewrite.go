@@ -76,7 +76,7 @@ func New(run telemetry.Run, o Options) telemetry.Exporter {
 		header[name] = values
 	}
 	o.Header = header
-	e := &exporter{Options: o, client: telemetry.NewClient(nil), queue: telemetry.NewQueue(), phases: telemetry.PhaseTimes{}, stop: make(chan struct{})}
+	e := &exporter{Options: o, client: telemetry.NewClient(nil), queue: telemetry.NewQueue(), stop: make(chan struct{})}
 	e.ofAll = []telemetry.Label{{Name: "job", Value: "rpclab"}, {Name: "instance", Value: o.Host}}
 	e.ofIt = append(slices.Clone(e.ofAll), telemetry.Label{Name: "run", Value: run.ID}, telemetry.Label{Name: "experiment", Value: run.Plan.Name})
 	e.ticks.Go(e.watch)
