@@ -191,6 +191,8 @@ func TestTheCallOfAServiceIsChecked(t *testing.T) {
 		want string
 	}{
 		{"channels", Options{Call: "gett"}, `--call gett: dir/orders.yaml has no call "gett"; did you mean "get"?`},
+		{"security", Options{}, "experiment security compares what only rpclab's own servers have (arm unary-tls sets server.security, "},
+		{"security", Options{Arms: []string{"unary-bare", "unary-tls"}}, "it cannot run on a service. To measure what TLS costs your service, write an experiment that names two services, one of them with tls, as examples/python-service/tls.yaml does"},
 		{"channels", Options{Call: "list"}, "channels.yaml:27:12: route headless does not support REST: use the route direct, clusterip or envoy"},
 		{"channels", Options{Call: "list"}, "\n--service dir/orders.yaml: the other arms of channels can call the service: add --arms new-channel,shared,shared-again"},
 		{"channels", Options{Call: "list", Arms: []string{"shared", "headless"}}, "channels.yaml:27:12: route headless does not support REST: use the route direct, clusterip or envoy"},

@@ -169,7 +169,7 @@ func (d *document) checkOwnServers(file string, picked []string) error {
 	case different < 2:
 		remedy := ""
 		if ofTLS {
-			remedy = ". To measure what TLS costs your service, write an experiment that names two services, one of them with tls (docs/your-service.md)"
+			remedy = ". To measure what TLS costs your service, write an experiment that names two services, one of them with tls, as examples/python-service/tls.yaml does (docs/your-service.md)"
 		}
 		wrong.add(at, "experiment %s compares what only rpclab's own servers have (%s): it cannot run on a service%s", name, strings.Join(reasons, ", "), remedy)
 	default:
