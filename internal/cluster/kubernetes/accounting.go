@@ -1,6 +1,8 @@
 package kubernetes
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -35,6 +37,39 @@ func (d *deployment) Usage() map[string]cluster.Usage {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	maps.Copy(used, d.account.Exited)
+	return used
+}
+
+// WhyUsageUnknown implements [cluster.Unmeasured].
+func (d *deployment) WhyUsageUnknown() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return cmp.Or(d.noMeters, d.unmeasured)
+}
+
+// programUsage is what the servers of a user have used since ResetUsage; nil: not known. A server that stopped counts
+// as last measured, less than leavingPause and a request before its exit.
+func (d *deployment) programUsage() map[string]cluster.Usage {
+	if d.WhyUsageUnknown() != "" {
+		return nil
+	}
+	_ = inParallel(d.present(), func(backend *replica) error {
+		backend.sample()
+		return nil
+	})
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	used := maps.Clone(d.account.Exited)
+	for _, backend := range d.replicas {
+		usage, known := backend.meter.usage()
+		switch {
+		case known:
+			used[backend.name] = usage
+		case backend.runningFor() > 0:
+			d.unmeasured = fmt.Sprintf("pod %s could not be measured from the beginning to the end of the load", backend.name)
+			return nil
+		}
+	}
 	return used
 }
 

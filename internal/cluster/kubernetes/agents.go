@@ -14,8 +14,12 @@ import (
 	"rpclab/internal/agent"
 )
 
-// attachTimeout is how long the agent of a running pod may take to answer.
-const attachTimeout = 30 * time.Second
+const (
+	// attachTimeout is how long the agent of a running pod may take to answer.
+	attachTimeout = 30 * time.Second
+	// requestTimeout is how long an agent may take to answer a request.
+	requestTimeout = 5 * time.Second
+)
 
 // maxMessage is the largest message of an agent, in bytes.
 const maxMessage = 4 << 20

@@ -71,7 +71,7 @@ func (d *deployment) start(ctx context.Context) error {
 		return err
 	}
 	if !d.ownServers() {
-		if d.noMeters, err = d.whyNoMeters(ctx, template.Spec); err != nil {
+		if d.noMeters, err = d.run.whyNoMeters(ctx, template.Spec); err != nil {
 			return err
 		}
 	}
@@ -96,8 +96,21 @@ func (d *deployment) start(ctx context.Context) error {
 	if err := errors.Join(d.checkProxies(), checkStopSignal(d.spec.Program, pods...)); err != nil {
 		return err
 	}
-	d.awaitMeters(ctx)
+	if !d.ownServers() && d.noMeters == "" {
+		d.setNoMeters(awaitMeters(ctx, d.present()))
+	}
 	return d.describe(ctx)
+}
+
+// setNoMeters notes why the usage of this deployment, and of later ones of the run, is not known; nil: it is.
+func (d *deployment) setNoMeters(err error) {
+	if err == nil || d.ctx.Err() != nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.noMeters = err.Error()
+	d.run.meters.Store(d.noMeters)
 }
 
 // template is the template of the pods: copied from another Deployment if the program says so.
@@ -158,7 +171,7 @@ func (d *deployment) updateReplicas() {
 				d.tasks.Go(func() { backend.keepAttached(d.ctx) })
 			}
 			if !d.ownServers() && d.noMeters == "" {
-				d.tasks.Go(func() { backend.measureServer(d.ctx) })
+				d.tasks.Go(func() { backend.meter.measure(d.ctx) })
 			}
 		}
 		d.account.Failures = append(d.account.Failures, backend.update(pod)...)
@@ -176,9 +189,9 @@ func (d *deployment) recordExit(backend *replica) {
 	close(backend.gone)
 	if d.ownServers() {
 		d.account.Exited[backend.name] = backend.lastUsage()
-	} else if used, known := backend.meteredUsage(); known {
+	} else if used, known := backend.meter.usage(); known {
 		d.account.Exited[backend.name] = used
-	} else if backend.hasRun() {
+	} else if backend.runningFor() > 0 {
 		d.unmeasured = fmt.Sprintf("pod %s ended and could not be measured", backend.name)
 	}
 	if !d.hasAgents() {

@@ -65,11 +65,11 @@ func TestWhyThereAreNoMeters(t *testing.T) {
 			api := fakeObjects(t, func(r authorization.ResourceAttributes) bool {
 				return c.allowed && r.Verb == "patch" && r.Resource == "pods" && r.Subresource == "ephemeralcontainers" && r.Namespace == "ours"
 			})
-			d := &deployment{run: &run{api: api, objectScope: objectScope{namespace: "ours"}}}
+			r := &run{api: api, objectScope: objectScope{namespace: "ours"}}
 			if c.earlier != "" {
-				d.run.meters.Store(c.earlier)
+				r.meters.Store(c.earlier)
 			}
-			why, err := d.whyNoMeters(t.Context(), c.pod)
+			why, err := r.whyNoMeters(t.Context(), c.pod)
 			if err != nil || !strings.Contains(why, c.want) || (why == "") != (c.want == "") {
 				t.Errorf("%q, error %v, want %q", why, err, c.want)
 			}
@@ -129,7 +129,7 @@ func TestTheUsageOfAUsersServersIsOfTheWholeLoadOrUnknown(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			a := &meteredAgent{used: time.Hour}
 			backend := running("a")
-			backend.meter = agent.NewMeter(connect(t, a), agent.Target{Name: "orders-1-a"})
+			backend.meter.server = agent.NewMeter(connect(t, a), agent.Target{Name: "orders-1-a"})
 			d := &deployment{name: "orders-1", spec: programSpec, replicas: map[types.UID]*replica{"a": backend}}
 			if err := d.ResetUsage(); err != nil {
 				t.Fatal(err)

@@ -55,6 +55,15 @@ func countStates(pods []*corev1.Pod, pulls []*corev1.Event, wanted int) string {
 // serverOf is the name of the container with the server.
 func serverOf(pod *corev1.Pod) string { return cmp.Or(pod.Annotations[noteContainer], mainContainer) }
 
+// containerRuns says whether a container of the pod runs.
+func containerRuns(pod *corev1.Pod, name string) bool {
+	i := slices.IndexFunc(pod.Status.ContainerStatuses, func(status corev1.ContainerStatus) bool { return status.Name == name })
+	return i >= 0 && pod.Status.ContainerStatuses[i].State.Running != nil
+}
+
+// serverRuns says whether the server of the pod runs.
+func serverRuns(pod *corev1.Pod) bool { return containerRuns(pod, serverOf(pod)) }
+
 // counted says what a container is whose exits matter; empty: another one.
 func counted(pod *corev1.Pod, container string) string {
 	switch container {

@@ -22,8 +22,6 @@ import (
 const (
 	// attachPause is the pause before another attempt to attach to an agent.
 	attachPause = 500 * time.Millisecond
-	// requestTimeout is how long an agent may take to answer a request.
-	requestTimeout = 5 * time.Second
 	// reportTimeout is how long the cluster may take to report how a backend exited.
 	reportTimeout = 5 * time.Second
 )
@@ -34,6 +32,8 @@ type replica struct {
 	name string // of the pod
 	spec cluster.Spec
 	gone chan struct{} // closed when the pod is
+	// meter measures the server of a user.
+	meter *meter
 
 	mu         sync.Mutex
 	pod        *corev1.Pod         // as last seen
@@ -46,17 +46,12 @@ type replica struct {
 	used       cluster.Usage // as last measured
 	began      uint64        // calls at the last reset
 	counted    bool          // began is known, and is of this process
-
-	metered    chan struct{} // closed when meter or meterError is set
-	meter      *agent.Meter  // of the server of a user; nil: none
-	meterError error         // why there is none
-	usageKnown bool          // the meter counts from the last reset, or from the start of the server
-	sampled    bool          // used is of this measurement
 }
 
 func newReplica(run *run, pod *corev1.Pod, spec cluster.Spec) *replica {
-	return &replica{run: run, name: pod.Name, spec: spec, gone: make(chan struct{}), pod: pod, counted: true,
-		metered: make(chan struct{}), usageKnown: true}
+	r := &replica{run: run, name: pod.Name, spec: spec, gone: make(chan struct{}), pod: pod, counted: true}
+	r.meter = &meter{run: run, spec: spec, pod: r.seen, gone: r.gone, started: make(chan struct{}), known: true}
+	return r
 }
 
 // keepAttached attaches to the pod's agent, and again after the container restarts, until
@@ -86,27 +81,17 @@ func (r *replica) keepAttached(ctx context.Context) {
 
 // running says whether the container with the agent runs.
 func (r *replica) running() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	name := mainContainer
 	if hasFaultProxy(r.spec) {
-		name = proxyContainer
+		return containerRuns(r.seen(), proxyContainer)
 	}
-	for _, container := range r.pod.Status.ContainerStatuses {
-		if container.Name == name {
-			return container.State.Running != nil
-		}
-	}
-	return false
+	return containerRuns(r.seen(), mainContainer)
 }
 
 // attach attaches to the process of the server, or to that of its fault proxy.
 func (r *replica) attach(ctx context.Context) (*agent.Process, error) {
 	ctx, cancel := context.WithTimeout(ctx, attachTimeout)
 	defer cancel()
-	r.mu.Lock()
-	host := r.pod.Status.PodIP
-	r.mu.Unlock()
+	host := r.seen().Status.PodIP
 	process, err := r.run.attach(ctx, r.name, agentPort(r.spec), agent.Target{Name: r.name, Host: host})
 	if err != nil {
 		return nil, err
@@ -189,6 +174,13 @@ func (r *replica) update(pod *corev1.Pod) (failures []string) {
 	return failures
 }
 
+// seen is the pod as last seen.
+func (r *replica) seen() *corev1.Pod {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.pod
+}
+
 // runningFor is how long the pod has been seen running; 0: it does not run yet.
 func (r *replica) runningFor() time.Duration {
 	r.mu.Lock()
@@ -200,11 +192,7 @@ func (r *replica) runningFor() time.Duration {
 }
 
 // node is the node of the pod; empty: it is not scheduled.
-func (r *replica) node() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.pod.Spec.NodeName
-}
+func (r *replica) node() string { return r.seen().Spec.NodeName }
 
 // expectExit says that the backend exits soon, which is no failure.
 func (r *replica) expectExit() {
@@ -270,7 +258,10 @@ func (r *replica) resetUsage() (err error) {
 		defer cancel()
 		err = process.ResetUsage(ctx)
 	}
-	r.resetMeter()
+	r.mu.Lock()
+	r.used = cluster.Usage{}
+	r.mu.Unlock()
+	r.meter.reset()
 	calls, ok := r.count()
 	r.mu.Lock()
 	r.began, r.counted = calls, ok
@@ -284,7 +275,7 @@ func (r *replica) resetUsage() (err error) {
 // sample measures what the server has used, if it still runs.
 func (r *replica) sample() cluster.Usage {
 	if r.spec.Program != nil { // any other process is a fault proxy
-		r.sampleMeter()
+		_ = r.meter.sample(r.isStopping())
 	} else if process := r.attached(); process != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 		defer cancel()
@@ -311,9 +302,7 @@ func (r *replica) cpu() (time.Duration, error) {
 
 // ip is the address of the pod; false: it has none yet.
 func (r *replica) ip() (netip.Addr, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	ip, err := netip.ParseAddr(r.pod.Status.PodIP)
+	ip, err := netip.ParseAddr(r.seen().Status.PodIP)
 	return ip, err == nil
 }
 

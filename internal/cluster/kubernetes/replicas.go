@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"context"
 	"errors"
 	"sync"
 )
@@ -23,4 +24,12 @@ func inParallel(replicas []*replica, do func(*replica) error) error {
 	}
 	done.Wait()
 	return errors.Join(errs...)
+}
+
+// awaitMeters waits until each replica has its meter. The cluster may be unable to start them, which is no failure of the
+// run: the usage is then unknown.
+func awaitMeters(ctx context.Context, replicas []*replica) error {
+	ctx, cancel := context.WithTimeout(ctx, meterTimeout)
+	defer cancel()
+	return inParallel(replicas, func(backend *replica) error { return backend.meter.await(ctx) })
 }
