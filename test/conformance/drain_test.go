@@ -12,9 +12,9 @@ import (
 	"rpclab/internal/testkit"
 )
 
-// TestServersDrainBeforeTheyStop sends SIGTERM during a call. The server must report NOT_SERVING,
-// accept one more call, answer both although the drain ends before, and exit with 0.
-func TestServersDrainBeforeTheyStop(t *testing.T) {
+// TestServersCountCallsAndDrainBeforeTheyStop sends SIGTERM during a call. The server must report NOT_SERVING, accept two
+// more calls, answer all although the drain ends before, count them, and exit with 0.
+func TestServersCountCallsAndDrainBeforeTheyStop(t *testing.T) {
 	eachServer(t, func(t *testing.T, m language.Model, command []string) {
 		// A busy machine may need longer than the drain until the second call begins. Such an attempt
 		// shows nothing, and the next one has a longer drain.
@@ -39,6 +39,7 @@ func drains(t *testing.T, m language.Model, command []string, drain time.Duratio
 	t.Helper()
 	addr, delay := free(t), drain+500*time.Millisecond
 	p, c, out := supervisedOn(t, addr, m, append(command, "--delay", delay.String(), "--drain", drain.String(), "--workers", "4"))
+	calls := countsCalls(t, p, c, out)
 	other := contactTo(t, m, addr)
 	ended := func() bool {
 		select {
@@ -48,10 +49,12 @@ func drains(t *testing.T, m language.Model, command []string, drain time.Duratio
 			return false
 		}
 	}
-	// started reports whether the server has started so many calls.
-	started := func(calls int) bool {
+	asked := strings.Count(out.String(), "\n")
+	// started reports whether the server has started so many more calls.
+	started := func(more int) bool {
+		asked++
 		_, _ = fmt.Fprintln(p.Stdin, `{"count": true}`) // fails only if the server has ended
-		return strings.HasSuffix("\n"+out.String(), fmt.Sprintf("\n%d\n", calls))
+		return strings.HasSuffix("\n"+out.String(), fmt.Sprintf("\n%d\n", calls+more))
 	}
 	began := time.Now()
 	first, second := make(chan error, 1), make(chan error, 1)
@@ -68,20 +71,24 @@ func drains(t *testing.T, m language.Model, command []string, drain time.Duratio
 	})
 	go func() { second <- greeted(t.Context(), t, other) }()
 	testkit.Await(t, "the second call is in flight", func() bool { return started(2) || len(second) > 0 || ended() })
+	testkit.Await(t, "it has written every count", func() bool { return strings.Count(out.String(), "\n") == asked || ended() })
+	_, _, third := increase(t.Context(), other, 1) // which only the count at the end includes
 	late := time.Since(terminated) >= drain
 
-	err := errors.Join(<-first, <-second)
+	err := errors.Join(<-first, <-second, third)
 	took := time.Since(began)
 	<-p.Done()
 	switch {
 	case late:
 		return errors.Join(errLate, err)
 	case err != nil:
-		return fmt.Errorf("a call before SIGTERM and one after it: %w", err)
+		return fmt.Errorf("a call before SIGTERM and two after it: %w", err)
 	case took < delay:
 		return fmt.Errorf("two answers in %v, want at least the delay of %v", took, delay)
 	case p.Err() != nil:
 		return fmt.Errorf("the server ended with %w, want status 0\n%s", p.Err(), p.Log())
+	case !strings.HasSuffix(out.String(), fmt.Sprintf("\n%d\n", calls+3)):
+		return fmt.Errorf("at its end the server wrote %q, want that it counted %d calls", out.String(), calls+3)
 	}
 	return nil
 }

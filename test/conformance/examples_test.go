@@ -144,18 +144,19 @@ func rpclabOn(t *testing.T, program *cluster.Program, args ...string) result.Doc
 	return readResult(t, file)
 }
 
-// TestExperimentsOnTheExamples runs built-in experiments on services in Node and Python that know nothing of rpclab.
+// TestExperimentsOnTheExamples runs built-in experiments on services in Node and Python that know nothing of rpclab. There
+// are few replicas, because the time to start them is most of the CPU time of the test.
 func TestExperimentsOnTheExamples(t *testing.T) {
 	for _, name := range []string{"node-service", "python-service"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, args := range [][]string{
-				{"channels", "--quick", "--rounds", "2", "--arms", "shared,endpointslice,pool"},
-				{"churn", "--quick", "--arms", "clusterip-shared,endpointslice"},
+				{"channels", "--quick", "--rounds", "1", "--arms", "shared,endpointslice,pool"},
+				{"churn", "--quick", "--set", "events=[{at: 200ms, scale: 4}, {at: 1450ms, kill: 1}, {at: 2700ms, scale: 2}]", "--arms", "clusterip-shared,endpointslice"},
 				{"rollout", "--quick", "--arms", "clusterip,endpointslice,envoy"},
 				{"proxy-tax", "--quick", "--rounds", "1", "--arms", "none,haproxy-gateway,nginx-gateway"},
 			} {
-				d := rpclabOnExample(t, name, append(args, "--service", "orders.yaml")...)
+				d := rpclabOnExample(t, name, append(args, "--service", "orders.yaml", "--set", "server.replicas=2")...)
 				for _, arm := range d.Arms {
 					answered := uint64(0)
 					for _, n := range arm.Backends {

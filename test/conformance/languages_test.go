@@ -12,24 +12,30 @@ import (
 // slow are the models for which all calls would take minutes.
 var slow = []string{"grpc-sync", "grpc-aio", "grpc-servlet"}
 
-// TestServersAnswerEveryMethod starts each server once and checks all its answers.
-func TestServersAnswerEveryMethod(t *testing.T) {
+// TestServersAnswerCallsAndCommands starts each server once, sends every command of a supervisor and checks all answers.
+func TestServersAnswerCallsAndCommands(t *testing.T) {
 	eachServer(t, func(t *testing.T, m language.Model, command []string) {
 		addr := free(t)
-		start(t, addr, append(command, "--listen", addr, "--id", "b")...)
+		// The last of repeated flags counts.
+		p, c, out := supervisedOn(t, addr, m, append(command, "--id", "a", "--delay", "1m0s", "--delay", "0s"))
+		t.Run("the edges of the contract", func(t *testing.T) { handlesEdgeCases(t, p, c, out) })
+		t.Run("faults", func(t *testing.T) {
+			order(t, p, `{"fault": {}}`)
+			obeysFaultCommands(t, p, c, out)
+		})
 		t.Run("every workload", func(t *testing.T) { answersEveryWorkload(t, m, addr) })
 		t.Run("wrong requests", func(t *testing.T) { rejectsInvalidCalls(t, m, addr) })
-		if m.REST {
-			return
+		if !m.REST {
+			t.Run("streams", func(t *testing.T) { answersStreams(t, m, addr) })
+			t.Run("many calls at once", func(t *testing.T) {
+				calls := uint64(calls)
+				if slices.Contains(slow, m.Name) {
+					calls = fewCalls
+				}
+				answered(t, load(t, addr, greet(), calls), []string{"b"}, calls)
+			})
 		}
-		t.Run("streams", func(t *testing.T) { answersStreams(t, m, addr) })
-		t.Run("many calls at once", func(t *testing.T) {
-			calls := uint64(calls)
-			if slices.Contains(slow, m.Name) {
-				calls = fewCalls
-			}
-			answered(t, load(t, addr, greet(), calls), []string{"b"}, calls)
-		})
+		t.Run("the end of its supervisor", func(t *testing.T) { exitsWithItsSupervisor(t, p) })
 	})
 }
 

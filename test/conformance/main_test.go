@@ -4,9 +4,14 @@
 package conformance
 
 import (
+	"os"
 	"testing"
 
 	"rpclab/internal/testkit"
 )
 
-func TestMain(m *testing.M) { testkit.Main(m) }
+func TestMain(m *testing.M) {
+	// The second compiler of a JVM takes more CPU time than the few calls of a test save.
+	_ = os.Setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1") // the name is valid
+	testkit.Main(m)
+}

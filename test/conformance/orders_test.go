@@ -5,7 +5,6 @@ import (
 	"io"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -35,13 +34,7 @@ func (s *said) String() string {
 	return s.text.String()
 }
 
-// supervised starts a server that reads commands from standard input.
-func supervised(t *testing.T, m language.Model, command []string) (*process.Process, contact, *said) {
-	t.Helper()
-	return supervisedOn(t, free(t), m, command)
-}
-
-// supervisedOn starts such a server on an address.
+// supervisedOn starts a server that reads commands from standard input.
 func supervisedOn(t *testing.T, addr string, m language.Model, command []string) (*process.Process, contact, *said) {
 	t.Helper()
 	out := &said{}
@@ -75,28 +68,21 @@ func order(t *testing.T, p *process.Process, line string) {
 	}
 }
 
-func TestServersCountTheirCalls(t *testing.T) {
-	eachServer(t, func(t *testing.T, m language.Model, command []string) {
-		p, c, out := supervised(t, m, command)
-		for n := range uint32(7) {
-			if _, _, err := increase(t.Context(), c, n); err != nil {
-				t.Fatal(err)
-			}
-		}
-		order(t, p, `{"count": true}`)
-		testkit.Await(t, "it counted 7 calls", func() bool { return out.String() == "7\n" })
-		order(t, p, `{"sing": true}`)
-		order(t, p, `no order`)
-		order(t, p, `{"count": true}`)
-		testkit.Await(t, "it answers after an order that it does not know", func() bool { return out.String() == "7\n7\n" })
-		if err := p.Signal(syscall.SIGTERM); err != nil {
+// countsCalls returns the number of calls that it made.
+func countsCalls(t *testing.T, p *process.Process, c contact, out *said) (calls int) {
+	t.Helper()
+	for n := range uint32(7) {
+		if _, _, err := increase(t.Context(), c, n); err != nil {
 			t.Fatal(err)
 		}
-		<-p.Done()
-		if p.Err() != nil || out.String() != "7\n7\n7\n" {
-			t.Errorf("after the command to stop the server ended with %v, output %q", p.Err(), out.String())
-		}
-	})
+	}
+	order(t, p, `{"count": true}`)
+	testkit.Await(t, "it counted 7 calls", func() bool { return out.String() == "7\n" })
+	order(t, p, `{"sing": true}`)
+	order(t, p, `no order`)
+	order(t, p, `{"count": true}`)
+	testkit.Await(t, "it answers after an order that it does not know", func() bool { return out.String() == "7\n7\n" })
+	return 7
 }
 
 func exitsWithItsSupervisor(t *testing.T, p *process.Process) {
@@ -144,18 +130,4 @@ func obeysFaultCommands(t *testing.T, p *process.Process, c contact, out *said) 
 	if after, _, err := increase(t.Context(), c, 1); after != 2 || err != nil {
 		t.Errorf("after recovery: answer %d, error %v", after, err)
 	}
-}
-
-// TestServersExecuteCommandsOfTheirSupervisor starts each server once and sends every command of a supervisor.
-func TestServersExecuteCommandsOfTheirSupervisor(t *testing.T) {
-	eachServer(t, func(t *testing.T, m language.Model, command []string) {
-		// The last of repeated flags counts.
-		p, c, out := supervised(t, m, append(command, "--id", "a", "--delay", "1m0s", "--delay", "0s"))
-		t.Run("the edges of the contract", func(t *testing.T) { handlesEdgeCases(t, p, c, out) })
-		t.Run("faults", func(t *testing.T) {
-			order(t, p, `{"fault": {}}`)
-			obeysFaultCommands(t, p, c, out)
-		})
-		t.Run("the end of its supervisor", func(t *testing.T) { exitsWithItsSupervisor(t, p) })
-	})
 }
