@@ -89,7 +89,6 @@ func counts(backends map[string]uint64) []uint64 {
 // TestTenThousandChannelsAtOnce repeats the case in which the study's client crashed. Without -soak it
 // reads the --quick run, which has 334 channels.
 func TestTenThousandChannelsAtOnce(t *testing.T) {
-	t.Parallel()
 	calls := many(10_000, 334)
 	var d result.Document
 	if *soak {

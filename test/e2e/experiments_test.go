@@ -11,10 +11,11 @@ import (
 	"rpclab/internal/result"
 )
 
-// TestLeastRequestAvoidsASlowBackend makes one of three backends ten times slower. Policies that count
+// avoidsSlowBackend makes one of three backends ten times slower. Policies that count
 // calls in flight keep the tail short; round robin builds a queue. Outlier detection helps only if slow
-// calls fail. It runs alone, because a busy machine has slow backends of its own.
-func TestLeastRequestAvoidsASlowBackend(t *testing.T) {
+// calls fail. A busy machine has slow backends of its own.
+func avoidsSlowBackend(t *testing.T) {
+	t.Helper()
 	undisturbed(t, func(try int, wrong func(format string, args ...any)) { slowBackend(t, try, wrong) })
 }
 

@@ -22,6 +22,9 @@ type job struct {
 	env map[string]string
 }
 
+// briefly makes a command of the pipelines take less time.
+const briefly = " --arms one --set load.open.duration=500ms"
+
 // newJob copies examples/ci, and sets what the service sets.
 func newJob(t *testing.T, env map[string]string) job {
 	t.Helper()
@@ -181,10 +184,11 @@ func writePrograms(t *testing.T, scripts map[string]string) (dir string) {
 	return dir
 }
 
-// TestGitHubActionFailsOnSlowerCode runs the steps of action.yml with the inputs of the example's workflow: without
-// an earlier result, with a last good one, and on a branch that is slower than its base. It runs alone: on a busy
-// machine rpclab could not tell, and the job passes.
-func TestGitHubActionFailsOnSlowerCode(t *testing.T) {
+// githubActionFailsOnSlowerCode runs the steps of action.yml with the inputs of the example's workflow: without
+// an earlier result, with a last good one, and on a branch that is slower than its base. On a busy machine rpclab could
+// not tell, and the job passes.
+func githubActionFailsOnSlowerCode(t *testing.T) {
+	t.Helper()
 	type workflow struct {
 		Jobs map[string]struct{ Steps []githubStep }
 	}
@@ -200,7 +204,7 @@ func TestGitHubActionFailsOnSlowerCode(t *testing.T) {
 	}
 	action, temp := parsed[githubAction](t, "action.yml"), t.TempDir()
 	j := newGitHubJob(t, root, temp)
-	with["command"] += " --arms one"
+	with["command"] += briefly
 	with["accept"], with["base"], with["undecided"] = "", "", "pass" // on a busy machine
 	if out, code := action.run(t, j, with); code != 0 || !strings.Contains(out, "no earlier result, so the gates pass") {
 		t.Fatalf("the first run: exit code %d\n%s", code, out)
@@ -277,7 +281,7 @@ func TestGitLabJobFailsOnSlowerCode(t *testing.T) {
 	lines := strings.Fields(out)
 	j.env["CI_MERGE_REQUEST_DIFF_BASE_SHA"] = lines[len(lines)-1]
 	maps.Copy(j.env, latency.Variables)
-	j.env["COMMAND"] += " --arms one"
+	j.env["COMMAND"] += briefly
 	j.env["UNDECIDED"] = "pass" // on a busy machine
 	script := strings.Join(slices.Concat(latency.BeforeScript, latency.Script), "\n")
 	if out, code := j.bash(t, script); code != 0 || !strings.Contains(out, "rpclab: gates: ") {

@@ -32,8 +32,9 @@ type lane struct {
 var apart = []string{"tools/site", "test/e2e", "test/conformance", "test/dashboards", "test/browser", "test/security", "test/kube", "test/cluster", "web/bundle"}
 
 // plan lists the stages. The first lane installs and builds. The second builds Kubernetes, which is needed
-// late. The third and the fourth have the tests. Those of whole commands that compare times run alone and first;
-// the others share the machine. The fourth lane mostly waits: for pods, a browser and other programs.
+// late. The third and the fourth have the tests. Those of whole commands that compare times run alone and first, of
+// which those that mostly wait run together; the others share the machine. The fourth lane mostly waits: for pods, a
+// browser and other programs.
 func plan(program string) ([]lane, error) {
 	raced, plain, err := packages()
 	if err != nil {
@@ -71,7 +72,7 @@ func plan(program string) ([]lane, error) {
 		}},
 		{live: true, stages: []stage{
 			{name: "build rpclab", args: []string{"go", "build", "-o", program, "./cmd/rpclab"}},
-			test("e2e alone", "./test/e2e", whole, "-timeout", "10m", "-run", timed),
+			test("e2e alone", "./test/e2e", whole, "-timeout", "10m", "-parallel", "3", "-run", timed),
 			test("e2e", "./test/e2e", whole, "-timeout", "40m", "-parallel", "4", "-skip", timed),
 			race,
 			// These make ten times as many calls or checks without the race detector.
