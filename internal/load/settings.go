@@ -149,9 +149,12 @@ func (s Settings) ofRound(n int) Settings {
 	return s
 }
 
-// threads returns how many processors the generator can use.
+// usesTLS reports whether connections use TLS.
+func (s Settings) usesTLS() bool { return s.TLS != TLS{} || isHTTPS(s) }
+
+// threads returns how many processors the generator can use. A connection with TLS has goroutines of its own.
 func (s Settings) threads() int {
-	if s.engine() == Wire {
+	if s.engine() == Wire && !s.usesTLS() {
 		if s.PerCall || s.connectsOnDemand() {
 			return max(s.Cores, 1)
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -144,5 +145,21 @@ func TestMetadataIsParsed(t *testing.T) {
 		if _, err := grpcMetadata(headers); !errors.Is(err, ErrInvalid) {
 			t.Errorf("%q gave %v", line, err)
 		}
+	}
+}
+
+// A connection with TLS has goroutines that use other processors than the thread of the engine.
+func TestALoadWithTLSMayUseEveryProcessor(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
+	for want, settings := range map[int]Settings{
+		1: validSettings(),
+		3: with(func(s *Settings) { s.TLS.Insecure = true }),
+	} {
+		if got := settings.threads(); got != want {
+			t.Errorf("%+v can use %d processors, want %d", settings.TLS, got, want)
+		}
+	}
+	if got := (Settings{HTTP: "GET", Target: "https://localhost"}).threads(); got != 3 {
+		t.Errorf("https can use %d processors, want 3", got)
 	}
 }
