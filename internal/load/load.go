@@ -112,7 +112,7 @@ func (l *Load) ServerProcesses() (pids []int, known bool) {
 	here := false
 	for _, address := range l.to.addresses {
 		to, err := netip.ParseAddrPort(address)
-		if err == nil && !to.Addr().IsLoopback() && !slices.Contains(local, to.Addr()) {
+		if ip := to.Addr().WithZone(""); err == nil && !ip.IsLoopback() && !ip.IsUnspecified() && !slices.Contains(local, ip) {
 			continue
 		}
 		here = true

@@ -16,7 +16,14 @@ func TestTheProcessesOfAServerOnOneAddressAreKnown(t *testing.T) {
 	}
 	defer listener.Close()
 	v4 := listener.Addr().String()
-	v6 := netip.AddrPortFrom(netip.IPv6Loopback(), netip.MustParseAddrPort(v4).Port()).String()
+	port := netip.MustParseAddrPort(v4).Port()
+	v6 := netip.AddrPortFrom(netip.IPv6Loopback(), port).String()
+	zoned, err := net.Listen("tcp6", "[::1%lo]:0")
+	if err != nil {
+		t.Skip("no IPv6: ", err)
+	}
+	defer zoned.Close()
+	zone := netip.AddrPortFrom(netip.IPv6Loopback().WithZone("lo"), netip.MustParseAddrPort(zoned.Addr().String()).Port()).String()
 	for name, c := range map[string]struct {
 		addresses []string
 		pids      []int
@@ -26,6 +33,9 @@ func TestTheProcessesOfAServerOnOneAddressAreKnown(t *testing.T) {
 		"the second":         {[]string{v6, v4}, []int{os.Getpid()}, true},
 		"none":               {[]string{v6}, nil, false},
 		"of another machine": {[]string{"192.0.2.1:80"}, nil, true},
+		"any address":        {[]string{netip.AddrPortFrom(netip.IPv4Unspecified(), port).String()}, []int{os.Getpid()}, true},
+		"any IPv6 address":   {[]string{netip.AddrPortFrom(netip.IPv6Unspecified(), port).String()}, []int{os.Getpid()}, true},
+		"with a zone":        {[]string{zone}, []int{os.Getpid()}, true},
 		"here and not known": {[]string{"192.0.2.1:80", v6}, nil, false},
 		"here and far":       {[]string{"192.0.2.1:80", v4}, []int{os.Getpid()}, true},
 	} {

@@ -13,7 +13,7 @@ import (
 )
 
 // Listeners returns the processes that listen on an address: an IP address and port, or the path of a Unix
-// socket after "unix:". listening reports whether a socket listens there: its process is not known if it belongs to
+// socket after "unix:". An unspecified IP address, such as 0.0.0.0, means every address. listening reports whether a socket listens there: its process is not known if it belongs to
 // another user.
 func Listeners(address string) (pids []int, listening bool) {
 	sockets := listeningSockets(address)
@@ -47,7 +47,8 @@ func listeningSockets(address string) (links []string) {
 				return false
 			}
 			at, err := parseProcAddress(fields[1])
-			return err == nil && at.Port() == to.Port() && (at.Addr().IsUnspecified() || at.Addr() == to.Addr().Unmap())
+			ip := to.Addr().Unmap().WithZone("") // the table has no zones
+			return err == nil && at.Port() == to.Port() && (at.Addr().IsUnspecified() || ip.IsUnspecified() || at.Addr() == ip)
 		}
 	}
 	text, _ := os.ReadFile(table)
