@@ -1,12 +1,12 @@
 package load
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 
+	"golang.org/x/net/http/httpguts"
 	"google.golang.org/grpc/metadata"
 
 	"rpclab/internal/service"
@@ -36,8 +36,11 @@ func (s Settings) headers() (http.Header, error) {
 func splitMetadata(line string) (key, value string, err error) {
 	key, value, ok := strings.Cut(line, ":")
 	key, value = strings.TrimSpace(key), strings.TrimSpace(value)
-	if !ok || key == "" || strings.ContainsAny(key, " \t\r\n") || strings.ContainsAny(value, "\r\n\x00") {
+	if !ok || key == "" || strings.ContainsAny(key, " \t\r\n") {
 		return "", "", request.Invalidf("--metadata %q: use the form key: value", line)
+	}
+	if !httpguts.ValidHeaderFieldName(key) || !httpguts.ValidHeaderFieldValue(value) {
+		return "", "", request.Invalidf("--metadata %q: HTTP cannot carry a character of it: use letters, digits and punctuation", line)
 	}
 	return key, value, nil
 }
@@ -79,8 +82,8 @@ func (all metadataTemplates) For(call data.Call) (http.Header, error) {
 		if err != nil {
 			return nil, err
 		}
-		if bytes.ContainsAny(value, "\r\n\x00") {
-			return nil, fmt.Errorf("--metadata %s: the value %q has a line break", one.key, value)
+		if !httpguts.ValidHeaderFieldValue(string(value)) {
+			return nil, fmt.Errorf("--metadata %s: HTTP cannot carry the value %q", one.key, value)
 		}
 		headers.Add(one.key, string(value))
 	}

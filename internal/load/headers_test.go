@@ -161,6 +161,9 @@ func TestInvalidHeadersAreRejected(t *testing.T) {
 		"--metadata id: 1: function \"uid\" not defined":            with(func(s *Settings) { s.Metadata = []string{"id: {{uid}}"} }),
 		"--metadata key-bin: \"?\" is not base64":                   with(func(s *Settings) { s.Metadata = []string{"key-bin: {{print \"?\"}}"} }),
 		"--metadata Host: the header is the same in all calls":      restWith(func(s *Settings) { s.Metadata = []string{"host: {{uuid}}"} }),
+		"--metadata \"a(b: c\": HTTP cannot carry":                  with(func(s *Settings) { s.Metadata = []string{"a(b: c"} }),
+		"--metadata \"a: \\x1b\": HTTP cannot carry":                restWith(func(s *Settings) { s.Metadata = []string{"a: \x1b"} }),
+		"--metadata a: HTTP cannot carry the value":                 with(func(s *Settings) { s.Metadata = []string{`a: {{"\x01"}}`} }),
 		"--metadata Content-Length: rpclab sets this header itself": restWith(func(s *Settings) { s.Metadata = []string{"content-length: {{.Number}}"} }),
 	} {
 		if _, err := Open(t.Context(), settings); err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, ErrInvalid) {
