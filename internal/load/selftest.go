@@ -101,14 +101,14 @@ func (f *SelfTestResult) exceededBy(rate float64) {
 
 // faster replaces the percentiles of service times, in µs, by those of a measurement with a smaller p50.
 func faster(p50, p99 *float64, m measure.Measurement) error {
-	if m.Calls == 0 {
-		return nil
-	}
 	h, err := result.FromEncoded(m.Service)
+	if err != nil || h.HDR == "" { // no call was answered
+		return err
+	}
 	if *p50 == 0 || h.P50*1e3 < *p50 {
 		*p50, *p99 = h.P50*1e3, h.P99*1e3
 	}
-	return err
+	return nil
 }
 
 // bytesPerCall returns the bytes on the wire of one call on a warm connection.

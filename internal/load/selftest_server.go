@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -122,6 +123,7 @@ func pingPong(ctx context.Context, peer string, sent, got int, during time.Durat
 		return measured, err
 	}
 	defer connection.Close()
+	defer context.AfterFunc(ctx, func() { _ = connection.SetDeadline(time.Now()) })()
 	there, back := make([]byte, max(sent, 1)), make([]byte, max(got, 1))
 	sizes := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, uint64(len(there))), uint64(len(back)))
 	if _, err := connection.Write(sizes); err != nil {
@@ -137,7 +139,7 @@ func pingPong(ctx context.Context, peer string, sent, got int, during time.Durat
 		recorder.Record(measure.Call{Due: due, Sent: due, Done: time.Since(start), Code: measure.OK})
 	}
 	if err != nil {
-		return measured, err
+		return measured, cmp.Or(ctx.Err(), err)
 	}
 	return recorder.Measurement()
 }

@@ -2,6 +2,9 @@ package load
 
 import (
 	"context"
+	"errors"
+	"io"
+	"net"
 	"os"
 	"strings"
 	"testing"
@@ -58,6 +61,44 @@ func TestAServerOfTheSelfTestThatDoesNotStartIsAnError(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "the server of the self-test ended unexpectedly: exit status 7") || !strings.Contains(err.Error(), "no memory") {
 		t.Errorf("the error is %v, want exit status 7 with the last line", err)
 	}
+}
+
+// A third of a self-test in which every call failed has no service time.
+func TestAFloorIsOfAnsweredCalls(t *testing.T) {
+	failed := measure.NewRecorder(0)
+	failed.Record(measure.Call{Done: time.Millisecond, Code: "UNAVAILABLE"})
+	measured, err := failed.Measurement()
+	p50, p99 := 20., 30.
+	if err := errors.Join(err, faster(&p50, &p99, measured)); err != nil || p50 != 20 || p99 != 30 {
+		t.Errorf("after a failed measurement the floor is %g and %g µs, %v; want 20 and 30 µs", p50, p99, err)
+	}
+}
+
+func TestAnInterruptEndsTheExchangeWithAPeerThatDoesNotAnswer(t *testing.T) {
+	peer, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer peer.Close()
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		connection, err := peer.Accept()
+		if err != nil {
+			return
+		}
+		defer connection.Close()
+		_ = connection.SetDeadline(time.Now().Add(10 * time.Second))
+		_, _ = io.ReadFull(connection, make([]byte, 17)) // the sizes, and the first message
+		interrupt()
+		_, _ = connection.Read(make([]byte, 1))
+	}()
+	if _, err := pingPong(ctx, peer.Addr().String(), 1, 1, time.Minute); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the interrupt the error is %v", err)
+	}
+	<-closed
 }
 
 func TestACeilingIsOfAnsweredCalls(t *testing.T) {
