@@ -279,3 +279,25 @@ func TestARequestCountsForEveryBackendThatAnsweredIt(t *testing.T) {
 		t.Errorf("the timeline of b is %v, want [0 7]", line)
 	}
 }
+
+// A server can end each call with another code.
+func TestCodesAreBounded(t *testing.T) {
+	all := measure.NewRecorder(0)
+	for part := range 2 {
+		recorder := measure.NewRecorder(0)
+		for n := range 150 {
+			recorder.Record(measure.Call{Done: ms, Code: fmt.Sprint("CODE_", part*150+n), Name: "get"})
+		}
+		all.Merge(recorder)
+	}
+	measurement := measured(t, all)
+	for what, codes := range map[string]map[string]uint64{"all": measurement.Errors, "by name": measurement.ByName["get"].Errors} {
+		calls := uint64(0)
+		for _, n := range codes {
+			calls += n
+		}
+		if len(codes) > measure.MaxCodes+1 || calls != 300 || codes[measure.OtherCodes] < 300-measure.MaxCodes {
+			t.Errorf("%s: %d codes of %d calls, %d of them others; want %d codes at most", what, len(codes), calls, codes[measure.OtherCodes], measure.MaxCodes)
+		}
+	}
+}

@@ -39,7 +39,7 @@ func (n *namedCalls) get(name string) *callsOfName {
 func (c *callsOfName) record(latency time.Duration, code string, answered bool) {
 	c.calls++
 	if !answered {
-		c.errors[code]++
+		c.errors[boundedCode(c.errors, code)]++
 		return
 	}
 	add(c.latency, latency)
@@ -48,7 +48,9 @@ func (c *callsOfName) record(latency time.Duration, code string, answered bool) 
 func (c *callsOfName) merge(other *callsOfName) {
 	c.calls += other.calls
 	c.dropped += other.dropped
-	addCounts(c.errors, other.errors)
+	for code, n := range other.errors {
+		c.errors[boundedCode(c.errors, code)] += n
+	}
 	Pack(other.latency).MergeInto(c.latency)
 }
 

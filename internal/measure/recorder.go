@@ -84,11 +84,7 @@ func (r *Recorder) Record(call Call) {
 	}
 	if call.Code != OK {
 		addTo(&r.failedLateness, call.Sent-call.Due)
-		failed := r.failures[call.Code]
-		if failed == nil {
-			failed = &failures{sample: call.Message}
-			r.failures[call.Code] = failed
-		}
+		failed := r.failure(call.Code, call.Message)
 		failed.calls++
 		failed.reasons = failure.Add(failed.reasons, call.Message, 1)
 		count(&failed.timeline, call.Done, 1)
@@ -164,6 +160,31 @@ func (r *Recorder) backend(id string) *backend {
 	return known
 }
 
+// A server may end each call with another code. Calls with further codes count as those of OtherCodes.
+const (
+	MaxCodes   = 100
+	OtherCodes = "OTHERS"
+)
+
+// failure returns what is recorded of a code, of which sample is a message.
+func (r *Recorder) failure(code, sample string) *failures {
+	code = boundedCode(r.failures, code)
+	known := r.failures[code]
+	if known == nil {
+		known = &failures{sample: sample}
+		r.failures[code] = known
+	}
+	return known
+}
+
+// boundedCode returns the code, or [OtherCodes] for a new one of too many.
+func boundedCode[V any](known map[string]V, code string) string {
+	if _, ok := known[code]; !ok && len(known) >= MaxCodes {
+		return OtherCodes
+	}
+	return code
+}
+
 // RecordResponse records a response on a stream and the time since its request was sent.
 func (r *Recorder) RecordResponse(took time.Duration) {
 	addTo(&r.answers, took)
@@ -210,11 +231,7 @@ func (r *Recorder) Merge(other *Recorder) {
 	r.last = max(r.last, other.last)
 	r.cpu += other.cpu
 	for code, theirs := range other.failures {
-		ours := r.failures[code]
-		if ours == nil {
-			ours = &failures{sample: theirs.sample}
-			r.failures[code] = ours
-		}
+		ours := r.failure(code, theirs.sample)
 		ours.calls += theirs.calls
 		ours.reasons = failure.Merge(ours.reasons, theirs.reasons)
 		sum(&ours.timeline, theirs.timeline)
