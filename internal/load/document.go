@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/url"
@@ -28,7 +29,7 @@ func (l *Load) Trial(trial result.Trial, seen measure.Measurement, interrupted t
 			seen.Window = 0 // it did not end
 		}
 	}
-	nameUnidentified(&seen, l.Name())
+	seen.RenameBackends(func(id string) string { return cmp.Or(id, l.Name()) }) // the target is who answered without a name
 	l.to.addUnused(seen.Backends)
 	trial.Started = seen.Started.UTC()
 	trial = analysis.Measured(trial, seen, l.settings.Timeout, l.cancelled)
@@ -89,16 +90,6 @@ func (l *Load) Complete(d result.Document, selfTest *SelfTestResult, why string)
 	arm.Config = maps.Clone(arm.Config)
 	arm.Config["generator"] = *selfTest
 	return d
-}
-
-// nameUnidentified counts responses without a server's identity as those of the target.
-func nameUnidentified(measured *measure.Measurement, name string) {
-	if n, ok := measured.Backends[""]; ok {
-		measured.Backends[name] += n
-		measured.Timeline.Backends[name] = measured.Timeline.Backends[""]
-		delete(measured.Backends, "")
-		delete(measured.Timeline.Backends, "")
-	}
 }
 
 func (l *Load) connections() string {

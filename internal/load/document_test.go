@@ -54,3 +54,20 @@ func TestCallsCancelledBeforeAnInterruptAreTheServers(t *testing.T) {
 		t.Errorf("without failed calls %d calls were cancelled, want 0", got)
 	}
 }
+
+// Some responses name the target itself, and some no server.
+func TestResponsesWithoutAServerCountAsThoseOfTheTarget(t *testing.T) {
+	recorder := measure.NewRecorder(0)
+	for _, id := range []string{"", "a:1", ""} {
+		recorder.Record(measure.Call{Done: time.Millisecond, Code: measure.OK, Backend: id})
+	}
+	seen, err := recorder.Measurement()
+	if err != nil {
+		t.Fatal(err)
+	}
+	load := Load{settings: Settings{Target: "a:1", Engine: Wire}, pace: pace.Rate{PerSecond: 1}}
+	trial := load.Trial(result.Trial{}, seen, time.Time{})
+	if timeline := trial.Timeline.Backends["a:1"]; trial.Backends["a:1"] != 3 || len(timeline) == 0 || timeline[0] != 3 {
+		t.Errorf("the target answered %v, in time %v; want 3 responses", trial.Backends, trial.Timeline.Backends)
+	}
+}
