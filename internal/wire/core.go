@@ -320,7 +320,8 @@ func (c *core) admitted(call *call) (send bool) {
 	}
 	call.waited = true
 	if call.attempts == 0 {
-		call.sent, call.streaming.lastSent = c.now, c.now
+		sent := max(c.now, call.started) // the time of a read over TLS may be before the call
+		call.sent, call.streaming.lastSent = sent, sent
 	}
 	if c.call.Stream != nil {
 		c.streamSent(call)

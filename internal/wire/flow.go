@@ -10,7 +10,7 @@ func (c *core) beginFlow(call *call) {
 	if call.flow == nil {
 		call.flow = &flow{backends: map[string]uint64{}}
 	}
-	call.flow.kind, call.flow.steps = 0, call.flow.steps[:0]
+	call.flow.kind, call.flow.next, call.flow.steps = 0, false, call.flow.steps[:0]
 	clear(call.flow.backends)
 }
 
