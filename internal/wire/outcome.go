@@ -133,6 +133,15 @@ func (c *core) unprocessed(call *call, why h2.Status) {
 		c.session.streamEnded(call, why)
 		return
 	}
+	// After a GOAWAY the calls before it still run. After a loss, the time to reconnect is not the client's own wait.
+	if conn := call.connection; call.waits && call.sessionStream == nil && conn != nil && conn.closed {
+		call.waits = false
+		call.waited = call.waited || call.isFirst()
+		if call.isFirst() && call.attempts == 0 {
+			call.sent = max(c.now, call.started)
+			call.streaming.lastSent = call.sent
+		}
+	}
 	call.connection = nil
 	c.stopTimer(call)
 	if c.session != nil {

@@ -119,7 +119,7 @@ func TestTheDeadlineIncludesTheWaitForAStream(t *testing.T) {
 			}
 			t.Cleanup(func() { listener.Close() })
 			requests := make(chan int, 1)
-			go func() { requests <- countRequests(listener) }()
+			go func() { requests <- countRequests(listener, calls) }()
 			e := engine(t, wire.Config{Addresses: []string{listener.Addr().String()}, MaxStreams: 1, Timeout: timeout}, greet(t))
 			if err := e.Connect(t.Context()); err != nil {
 				t.Fatal(err)
@@ -151,8 +151,9 @@ func TestTheDeadlineIncludesTheWaitForAStream(t *testing.T) {
 	}
 }
 
-// countRequests answers nothing on one connection and returns how many requests came before its end.
-func countRequests(listener net.Listener) (n int) {
+// countRequests answers nothing on one connection and returns how many requests came before its end. It closes the
+// connection after the most.
+func countRequests(listener net.Listener, most int) (n int) {
 	conn, err := listener.Accept()
 	if err != nil {
 		return 0
@@ -160,11 +161,43 @@ func countRequests(listener net.Listener) (n int) {
 	defer conn.Close()
 	framer := http2.NewFramer(conn, conn)
 	_, err = io.ReadFull(conn, make([]byte, len(http2.ClientPreface)))
-	for err = errors.Join(err, framer.WriteSettings()); err == nil; {
+	for err = errors.Join(err, framer.WriteSettings()); err == nil && n < most; {
 		var frame http2.Frame
 		if frame, err = framer.ReadFrame(); err == nil && frame.Header().Type == http2.FrameHeaders {
 			n++
 		}
 	}
 	return n
+}
+
+// A call that waits for a stream when its connection is lost waits for the server from then on.
+func TestTheTimeToReconnectIsNotTheClientsWait(t *testing.T) {
+	t.Parallel()
+	const pause = 300 * time.Millisecond
+	addr, _ := greeter(t, "b1", 0)
+	lost, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { lost.Close() })
+	go countRequests(lost, 1)
+	dials := 0
+	e := engine(t, wire.Config{Addresses: []string{addr}, MaxStreams: 1, Dial: func(ctx context.Context, addr string) (net.Conn, error) {
+		if dials++; dials == 1 {
+			addr = lost.Addr().String()
+		} else {
+			<-time.After(pause)
+		}
+		return new(net.Dialer).DialContext(ctx, "tcp", addr)
+	}}, greet(t))
+	if err := e.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	m := load(t, e, pace.Burst{Calls: 2})
+	if m.Calls != 2 || m.Errors["UNAVAILABLE"] != 1 || m.Waited != 1 {
+		t.Fatalf("%d calls, %d waited, errors %v %v; want one call that was lost and one that waited", m.Calls, m.Waited, m.Errors, m.Samples)
+	}
+	if service := decode(t, m.Service).Max(); service < int64(pause*999/1000) {
+		t.Errorf("the call after the reconnect took %v, want the %v of the reconnect too", time.Duration(service), pause)
+	}
 }
