@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -145,11 +144,6 @@ func (l *Load) config() map[string]any {
 	}
 	maps.Copy(config, settings.ConnectionOptions.config())
 	return config
-}
-
-func isHTTPS(s Settings) bool {
-	u, err := url.Parse(s.Target)
-	return s.HTTP != "" && err == nil && u.Scheme == "https"
 }
 
 const (

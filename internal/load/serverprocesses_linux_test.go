@@ -18,12 +18,11 @@ func TestTheProcessesOfAServerOnOneAddressAreKnown(t *testing.T) {
 	v4 := listener.Addr().String()
 	port := netip.MustParseAddrPort(v4).Port()
 	v6 := netip.AddrPortFrom(netip.IPv6Loopback(), port).String()
-	zoned, err := net.Listen("tcp6", "[::1%lo]:0")
-	if err != nil {
-		t.Skip("no IPv6: ", err)
+	zone := v4 // without IPv6
+	if zoned, err := net.Listen("tcp6", "[::1]:0"); err == nil {
+		defer zoned.Close()
+		zone = netip.AddrPortFrom(netip.IPv6Loopback().WithZone("lo"), netip.MustParseAddrPort(zoned.Addr().String()).Port()).String()
 	}
-	defer zoned.Close()
-	zone := netip.AddrPortFrom(netip.IPv6Loopback().WithZone("lo"), netip.MustParseAddrPort(zoned.Addr().String()).Port()).String()
 	for name, c := range map[string]struct {
 		addresses []string
 		pids      []int

@@ -4,6 +4,7 @@ package load
 import (
 	"cmp"
 	"io"
+	"net/url"
 	"runtime"
 	"time"
 
@@ -150,7 +151,10 @@ func (s Settings) ofRound(n int) Settings {
 }
 
 // usesTLS reports whether connections use TLS.
-func (s Settings) usesTLS() bool { return s.TLS != TLS{} || isHTTPS(s) }
+func (s Settings) usesTLS() bool {
+	u, err := url.Parse(s.Target)
+	return s.TLS != TLS{} || s.HTTP != "" && err == nil && u.Scheme == "https"
+}
 
 // threads returns how many processors the generator can use. A connection with TLS has goroutines of its own.
 func (s Settings) threads() int {

@@ -72,3 +72,17 @@ func addCounts(into, from map[string]uint64) {
 		into[name] += n
 	}
 }
+
+// A server may end each call with another code. Calls with further codes count as those of OtherCodes.
+const (
+	MaxCodes   = 100
+	OtherCodes = "OTHERS"
+)
+
+// boundedCode returns the code, or [OtherCodes] for a new one of too many.
+func boundedCode[V any](known map[string]V, code string) string {
+	if _, ok := known[code]; !ok && len(known) >= MaxCodes {
+		return OtherCodes
+	}
+	return code
+}

@@ -160,12 +160,6 @@ func (r *Recorder) backend(id string) *backend {
 	return known
 }
 
-// A server may end each call with another code. Calls with further codes count as those of OtherCodes.
-const (
-	MaxCodes   = 100
-	OtherCodes = "OTHERS"
-)
-
 // failure returns what is recorded of a code, of which sample is a message.
 func (r *Recorder) failure(code, sample string) *failures {
 	code = boundedCode(r.failures, code)
@@ -175,14 +169,6 @@ func (r *Recorder) failure(code, sample string) *failures {
 		r.failures[code] = known
 	}
 	return known
-}
-
-// boundedCode returns the code, or [OtherCodes] for a new one of too many.
-func boundedCode[V any](known map[string]V, code string) string {
-	if _, ok := known[code]; !ok && len(known) >= MaxCodes {
-		return OtherCodes
-	}
-	return code
 }
 
 // RecordResponse records a response on a stream and the time since its request was sent.
