@@ -22,7 +22,7 @@ func TestBuiltInExperimentsOnAService(t *testing.T) {
 		"balancing":    {arms: "clusterip,headless,envoy,endpointslice,xds,haproxy,nginx,forwarder,clusterip-again"},
 		"chain":        {arms: "wire-go,grpc-go"},
 		"long-streams": {arms: "unary,streams,renewed"},
-		"security":     {want: "--service orders.yaml: experiment security compares what only rpclab's own servers have (arm unary-tls sets server.security, arm unary-mtls sets server.security, arm unary-jwt-once sets caller.jwt, and 3 more): it cannot run on a service. To measure what TLS costs your service, write an experiment that names two services, one of them with tls (docs/your-service.md)"},
+		"security":     {want: "--service orders.yaml: experiment security compares what only rpclab's own servers have (arm unary-tls sets server.security, arm unary-mtls sets server.security, arm unary-jwt-once sets caller.jwt, and 3 more): it cannot run on a service. To measure what TLS costs your service, write an experiment that names two services, one of them with tls, as examples/python-service/tls.yaml does (docs/your-service.md)"},
 		"ladder":       {want: "--service orders.yaml: experiment ladder compares what only rpclab's own servers have (arm rest-blocking sets server.model, arm rest-virtual sets server.model, arm rest-webflux sets server.model, and 13 more): it cannot run on a service"},
 		"contracts":    {want: "--service orders.yaml: experiment contracts compares what only rpclab's own servers have (arm side-by-side sets server.next_api, arm removed sets server.next_api, arm renumbered sets server.next_api, and 4 more): it cannot run on a service"},
 		"budget":       {},

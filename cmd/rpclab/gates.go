@@ -96,10 +96,15 @@ func (g *runGates) checkArms(arms []experiment.Arm) error {
 	return nil
 }
 
-// settled reports whether each gate on some arms in a cell (without arms: on all) passed or failed, or more rounds cannot
-// tell. Gates on an earlier run do not prolong a run.
-func (g *runGates) settled(d result.Document, cell result.Cell, arms []string) bool {
-	return g.against != againstBaseline || analysis.GatesSettledIn(d, g.gates, cell, arms)
+// settled returns what ends a run until decided in place of its verdicts: each gate on some arms in a cell (without arms:
+// on all) passed or failed, or more rounds cannot tell. It is nil without gates, or if they compare with an earlier run.
+func (g *runGates) settled() func(result.Document, result.Cell, []string) bool {
+	if len(g.gates) == 0 || g.against != againstBaseline {
+		return nil
+	}
+	return func(d result.Document, cell result.Cell, arms []string) bool {
+		return analysis.GatesSettledIn(d, g.gates, cell, arms)
+	}
 }
 
 // open reads the earlier run, before a new run is stored.

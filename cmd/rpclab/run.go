@@ -350,7 +350,7 @@ func (f runFlags) runAndShow(c *cobra.Command, plan lab.Plan, commandLine string
 	}
 	defer func() { sent.close(document, err) }() // before the page, which has no more to show
 	show := shown.follow(plan.Plan, id, stop)
-	o := lab.Options{ID: id, Kind: f.on, Store: store, Command: commandLine, Settled: f.gates.settled, Conditions: conditions, Phases: sent.phase, Progress: func(p lab.Progress) {
+	o := lab.Options{ID: id, Kind: f.on, Store: store, Command: commandLine, Settled: f.gates.settled(), Conditions: conditions, Phases: sent.phase, Progress: func(p lab.Progress) {
 		bar.show(p)
 		show(p)
 		sent.show(p)

@@ -144,7 +144,7 @@ func (f serveFlags) experiments() (all []web.Experiment, err error) {
 			return nil, fmt.Errorf("--experiment: %w", err)
 		}
 		name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".yaml"), ".yml")
-		for _, other := range all {
+		for _, other := range append(all, web.Experiment{Name: web.OneLoad}) {
 			if other.Name == name {
 				return nil, fmt.Errorf("--experiment %s: the name %s is taken; rename the file", path, name)
 			}

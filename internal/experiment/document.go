@@ -13,6 +13,8 @@ type document struct {
 	grammar *grammar
 	// mayDisturb says that events may disturb services that run already.
 	mayDisturb bool
+	// picked are the only arms whose settings have to fit together; none: all.
+	picked []string
 }
 
 // resolved is a document with all fields resolved; only the order of the trials is open.

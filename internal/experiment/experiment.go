@@ -21,6 +21,9 @@ func Expand(file string, doc []byte, options Options, vocabulary Vocabulary) (Pl
 	if err != nil {
 		return Plan{}, err
 	}
+	if options.Service == nil { // with one, the error names the arms that can call it
+		d.picked = options.Arms
+	}
 	if options.Quick {
 		if err := d.quick(options.Arms); err != nil {
 			return Plan{}, err

@@ -1,6 +1,9 @@
 package experiment
 
-import "reflect"
+import (
+	"reflect"
+	"slices"
+)
 
 // resolve decodes the document, merges every arm's config in every cell and checks fields that
 // depend on each other.
@@ -38,7 +41,7 @@ func (d *document) resolve() (resolved, error) {
 			config, err := d.config(n)
 			configs[j] = config
 			wrong.found = append(wrong.found, err...)
-			if err == nil {
+			if err == nil && (len(d.picked) == 0 || slices.Contains(d.picked, arm.Name)) {
 				d.checkConfig(config, n, &wrong)
 				d.checkClientFields(config, arm.Name, &wrong)
 				d.checkArmService(experiment, config, n, &wrong)

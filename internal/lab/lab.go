@@ -145,7 +145,7 @@ func (r *run) measureTrials(ctx context.Context) (failed error) {
 		if (i+1)%trialsInRound > 0 {
 			continue
 		}
-		if why := end.after(t.Round, func() bool { return analysis.Decided(r.doc) && r.settled(nil, nil) }, time.Now()); why != "" {
+		if why := end.after(t.Round, func() bool { return r.settled(nil, nil) }, time.Now()); why != "" {
 			r.endSeries(why, t.Round, trialsInRound)
 			break
 		}
@@ -226,10 +226,7 @@ func (r *run) measureCell(ctx context.Context, runner *trialRunner, rounds [][]t
 		if err != nil {
 			return in.cycle, fmt.Errorf("round %d: %w", round[0].Round, err)
 		}
-		if why := end.after(round[0].Round, func() bool {
-			cell := result.Cell(round[0].Cell)
-			return analysis.DecidedIn(r.doc, cell, arms) && r.settled(cell, arms)
-		}, time.Now()); why != "" {
+		if why := end.after(round[0].Round, func() bool { return r.settled(round[0].Cell, arms) }, time.Now()); why != "" {
 			r.endSeries(why, round[0].Round, len(round))
 			break
 		}
@@ -237,9 +234,15 @@ func (r *run) measureCell(ctx context.Context, runner *trialRunner, rounds [][]t
 	return in.cycle, nil
 }
 
-// settled reports whether the run may leave a cell, or end, if the headline verdicts on arms in it are decided.
+// settled reports whether the run may end or, with arms, leave their cell.
 func (r *run) settled(cell result.Cell, arms []string) bool {
-	return r.Settled == nil || r.Settled(r.doc, cell, arms)
+	switch {
+	case r.Settled != nil:
+		return r.Settled(r.doc, cell, arms)
+	case arms == nil:
+		return analysis.Decided(r.doc)
+	}
+	return analysis.DecidedIn(r.doc, cell, arms)
 }
 
 // endSeries records in the document that a series ended after a number of rounds. If the time limit ended any

@@ -39,8 +39,8 @@ type Options struct {
 	Nodes      []result.Node // of the cluster; none: rpclab may not list them
 	MaxFiles   uint64        // limit of open files of a process
 	FreeMemory uint64        // of this machine, in bytes; 0: not known
-	// Settled reports whether a run until decided may end, or leave a cell whose arms take turns, if the headline
-	// verdicts on these arms in this cell are decided; nil: it may. Without arms, those of all cells are meant.
+	// Settled reports whether a run until decided may end, or leave a cell whose arms take turns; nil: when its headline
+	// verdicts are decided. Without arms, those of all cells are meant.
 	Settled func(d result.Document, cell result.Cell, arms []string) bool
 	// Conditions tests assertions and gates on the result of a complete run, before it is stored; may be nil.
 	Conditions func(result.Document) result.Conditions

@@ -76,8 +76,7 @@ func figuresOf(t result.Trial) (row []string) {
 			row = append(row, decimal(f.Value))
 		}
 	}
-	row = append(row, decimal(t.Resources.Client.CPU), whole(t.Resources.Client.RSS))
-	for _, used := range []result.Usage{t.Resources.Server, t.Resources.Proxy, t.Resources.Gateway} {
+	for _, used := range []result.Usage{t.Resources.Client, t.Resources.Server, t.Resources.Proxy, t.Resources.Gateway} {
 		if used == (result.Usage{}) {
 			row = append(row, "", "")
 			continue

@@ -56,7 +56,7 @@ func TestCSVSaysWhatEachPartCosts(t *testing.T) {
 func TestCSVHasARowForEachTrial(t *testing.T) {
 	d := channels()
 	d.Arms[0].Trials[0].Failed = "the caller died,\n\"killed\""
-	d.Arms[1].Trials[0].Resources.Server = result.Usage{}
+	d.Arms[1].Trials[0].Resources.Client, d.Arms[1].Trials[0].Resources.Server = result.Usage{}, result.Usage{}
 	d.Arms[1].Trials[0].Latency.Lost = 0.25
 	trials := 0
 	for _, arm := range d.Arms {
@@ -83,7 +83,7 @@ func TestCSVHasARowForEachTrial(t *testing.T) {
 			t.Errorf("%s of the failed trial is %q, want %q", name, got, want)
 		}
 	}
-	for name, want := range map[string]string{"arm": d.Arms[1].Name, "lost": "0.25", "server_rss_bytes": "", "server_cpu_us_per_call": "", "failed_trial": ""} {
+	for name, want := range map[string]string{"arm": d.Arms[1].Name, "lost": "0.25", "server_rss_bytes": "", "server_cpu_us_per_call": "", "client_cpu_us_per_call": "", "client_rss_bytes": "", "failed_trial": ""} {
 		if got := other[column[name]]; got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}

@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
+	"os"
 	"strings"
 	"time"
 )
@@ -103,9 +103,9 @@ func (s *Store) list(ctx context.Context, where string, args []any) ([]RunSummar
 // running returns the IDs of the runs in progress.
 func (s *Store) running() []string {
 	ids := []string{}
-	files, _ := filepath.Glob(s.lockFile("*")) // the pattern is valid
+	files, _ := os.ReadDir(s.dir) // what cannot be read has no runs in progress
 	for _, file := range files {
-		if id := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)); s.locked(id) {
+		if id, found := strings.CutSuffix(file.Name(), lockSuffix); found && s.locked(id) {
 			ids = append(ids, id)
 		}
 	}

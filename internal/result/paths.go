@@ -150,6 +150,9 @@ func shorten(text string, startsPath func(before string) bool) string {
 	return out.String() + text[done:]
 }
 
+// request is the end of a text before the path of a request, such as "GET ".
+var request = regexp.MustCompile(`\b(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) $`)
+
 var insidePath = regexp.MustCompile(`[\w./~+%-]`)
 
 // startsPath reports whether a slash after this text is the first of a path.
@@ -157,7 +160,7 @@ func startsPath(before string) bool {
 	if strings.HasSuffix(before, "unix://") || strings.HasSuffix(before, "file://") {
 		return true
 	}
-	return before == "" || !insidePath.MatchString(before[len(before)-1:])
+	return before == "" || !insidePath.MatchString(before[len(before)-1:]) && !request.MatchString(before)
 }
 
 func lastElement(file string) string {

@@ -302,7 +302,9 @@ func (s *Store) Close() error {
 // process ends, so a killed run differs from a run in progress. A process ID would not do: another
 // process may have received it since.
 
-func (s *Store) lockFile(id string) string { return filepath.Join(s.dir, id+".running") }
+func (s *Store) lockFile(id string) string { return filepath.Join(s.dir, id+lockSuffix) }
+
+const lockSuffix = ".running"
 
 // lock marks the run as in progress until unlock or the end of this process.
 func (s *Store) lock(id string) error {

@@ -3,6 +3,7 @@ package result
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -145,7 +146,7 @@ func queryPlan(t *testing.T, s *Store, query string) (steps string) {
 }
 
 func TestASearchFindsEachStatus(t *testing.T) {
-	s, ctx := openStore(t, t.TempDir()), context.Background()
+	s, ctx := openStore(t, filepath.Join(t.TempDir(), "[lab]*")), context.Background() // no pattern
 	for i, id := range []string{"runs", "interrupted", "stopped", "failed", "accepted"} {
 		d := sampleDocument(t)
 		d.ID, d.Started, d.Quick, d.Partial = fmt.Sprint("run-", i), start, i == 2, i < 3

@@ -246,3 +246,13 @@ func TestTheNumberOfWatchersIsLimited(t *testing.T) {
 	s.Close()
 	testkit.Await(t, "no followers are left", func() bool { return followers.Load() == 0 })
 }
+
+// Nothing is stored of a run that is stopped while its servers are built.
+func TestARunStoppedBeforeItsFirstTrialHasNoAnswer(t *testing.T) {
+	l := newLive()
+	l.Begin(experiment.Plan{Name: "small"}, "20261127-000000-aaaa")
+	l.End(result.Document{}, context.Canceled)
+	if s, _, _ := l.after(cursor{}); s.Phase != "partial" || s.Answer != "" || !strings.Contains(s.Why, "nothing was measured") {
+		t.Errorf("the state is %s, %q, %q; want partial, without an answer, and that nothing was measured", s.Phase, s.Answer, s.Why)
+	}
+}

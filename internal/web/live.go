@@ -330,6 +330,8 @@ func endPhase(d result.Document, err error) (phase, why string) {
 	switch {
 	case err != nil && !errors.Is(err, context.Canceled):
 		return "failed", result.ShortenPaths(err.Error())
+	case d.ID == "" && err != nil:
+		return "partial", "The run was stopped before its first trial, so nothing was measured."
 	case d.Partial || err != nil:
 		return "partial", "The run was stopped before its last trial."
 	}

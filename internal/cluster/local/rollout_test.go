@@ -1,6 +1,9 @@
 package local_test
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -41,10 +44,22 @@ func TestRolloutReplacesEveryBackendAndKeepsTheirNumber(t *testing.T) {
 // The crash of an old backend takes the place of its end by the rollout.
 func TestABackendThatCrashesDuringARolloutLeavesNoneTooMany(t *testing.T) {
 	t.Parallel()
-	d := deploy(t, newCluster(t, local.Options{}), cluster.Spec{Replicas: 3})
+	open := filepath.Join(t.TempDir(), "open") // without it, a new backend does not become ready, and the rollout ends no old one
+	if err := os.WriteFile(open, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	server := []string{"sh", "-c", fmt.Sprintf(`while [ ! -e '%s' ]; do sleep 0.05; done; exec "$0" server "$@"`, open), testkit.Rpclab(t)}
+	d := deploy(t, newCluster(t, local.Options{Server: server}), cluster.Spec{Replicas: 3})
+	if err := os.Remove(open); err != nil {
+		t.Fatal(err)
+	}
 	must(t)(d.Rollout(t.Context(), nil))
 	testkit.Await(t, "the first new backend starts", func() bool { return len(processes(d)) == 4 })
 	if err := syscall.Kill(processes(d)["greeter-0"], syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Await(t, "the crash is noticed", func() bool { return len(d.Failures()) == 1 })
+	if err := os.WriteFile(open, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	awaitBackends(t, d, "greeter-3", "greeter-4", "greeter-5")

@@ -14,13 +14,12 @@ import (
 // quantiles go by steps of a tenth of a decade, or a fifth where there are so many curves
 // that the page would grow large.
 func quantiles(curves int) []Num {
-	step := 1
-	if curves > 60 {
-		step = 2
-	}
+	const median = 3 // one call in 10^0.3 exceeds it
 	var all []Num
-	for k := 0; k <= 50; k += step {
-		all = append(all, Num(math.Pow(10, float64(k)/10)))
+	for k := range 51 {
+		if curves <= 60 || k%2 == 0 || k == median {
+			all = append(all, Num(math.Pow(10, float64(k)/10)))
+		}
 	}
 	return all
 }

@@ -108,3 +108,15 @@ func TestTheShareOfLostCallsIsPartOfTheView(t *testing.T) {
 		t.Errorf("the shares of lost calls are %g and %g, want 0.25 and 0", float64(v.Series[0].Lost), float64(v.Series[1].Lost))
 	}
 }
+
+// A page with many curves has fewer quantiles, but shows the median and p99 of each.
+func TestManyCurvesHaveAMedian(t *testing.T) {
+	for _, q := range []float64{2, 10, 100, 1000} {
+		if !slices.ContainsFunc(quantiles(61), func(n Num) bool { return math.Abs(float64(n)/q-1) < 0.01 }) {
+			t.Errorf("the quantiles %v lack the one that one call in %g exceeds", quantiles(61), q)
+		}
+	}
+	if few, many := len(quantiles(60)), len(quantiles(61)); many > few*3/5 {
+		t.Errorf("%d quantiles of 61 curves, and %d of 60", many, few)
+	}
+}

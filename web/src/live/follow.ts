@@ -32,7 +32,7 @@ export function follow(main: HTMLElement): void {
     if (state.phase === "idle") trials = [];
     trials = [...trials.slice(0, state.from_trial), ...state.trials];
     seconds = [...seconds.slice(0, state.from_second), ...state.seconds];
-    view.show(state, trials);
+    view.show(state, trials, seconds);
     drawTrial(view, state, seconds);
     showQueue(form, state.queue);
     const active = state.phase === "running" || state.phase === "stopping";

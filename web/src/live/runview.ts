@@ -41,7 +41,8 @@ export class RunView {
     });
   }
 
-  show(state: State, trials: FinishedTrial[]): void {
+  // show takes the trials and the seconds of the run so far; those of the state are the new ones.
+  show(state: State, trials: FinishedTrial[], seconds: Second[]): void {
     const run = state.run;
     const active = state.phase === "running" || state.phase === "stopping";
     this.container.dataset.phase = state.phase;
@@ -52,7 +53,7 @@ export class RunView {
     this.eyebrow.replaceChildren(...(run ? [element("b", {}, phases[state.phase]), element("span", {}, run.experiment + (run.quick ? ", quick" : "")), element("span", {}, run.id)] : []));
     const hint = run ? "" : "Start a run, or open the last answers below.";
     const said = state.answer && state.why ? `${state.answer} (${state.why})` : state.answer ?? state.why ?? hint;
-    this.showAnswer(said, run && !active && state.phase !== "failed" ? reportPath(run.id) : "");
+    this.showAnswer(said, run && !active && state.phase !== "failed" && state.answer ? reportPath(run.id) : "");
     this.showFailed(state.failed_runs);
     this.stop.hidden = !active;
     this.stop.disabled = state.phase === "stopping";
@@ -63,7 +64,7 @@ export class RunView {
     }
     this.progress(state, active);
     this.verdicts.replaceChildren(...(active ? [] : state.verdicts.map(card)));
-    this.numbers(state, trials);
+    this.numbers(state, trials, seconds);
     this.append(trials);
     document.title = run && active ? `${state.done}/${run.planned} ${run.experiment} – rpclab` : "rpclab";
   }
@@ -92,10 +93,11 @@ export class RunView {
     this.now.replaceChildren(element("b", {}, `Trial ${Math.min(now.order + 1, run.planned)} of ${run.planned}`), `${left}: ${now.arm}${now.cell ? `, ${now.cell}` : ""}, round ${now.round} of ${run.rounds}${now.doing ? `, ${now.doing}` : ""}`);
   }
 
-  // numbers shows the last second, or else the last finished trial.
-  private numbers(state: State, trials: FinishedTrial[]): void {
-    const second = state.seconds.at(-1);
+  // numbers shows the last second of the current trial, or the last trial if that has ended.
+  private numbers(state: State, trials: FinishedTrial[], seconds: Second[]): void {
     const trial = trials.at(-1);
+    const ended = trial !== undefined && trial.order >= (state.now?.order ?? 0);
+    const second = ended ? undefined : seconds.at(-1);
     this.figures.hidden = !second && !trial;
     if (!second && !trial) return;
     if (!second && this.figures.dataset.trial === String(trial!.order)) return;

@@ -29,8 +29,8 @@ function rateChart(seconds: Second[], state: State, width: number): HTMLElement 
   if (seconds.length < 2) return null;
   const failed = seconds.map((s, i) => {
     const from = seconds[i - 1] ?? { at_s: 0, failed: 0 };
-    return { x1: from.at_s, x2: s.at_s, rate: -(s.failed - from.failed) / Math.max(s.at_s - from.at_s, 0.001) };
-  }).filter((f) => f.rate < 0);
+    return { x1: from.at_s, x2: s.at_s, rate: -(s.failed - from.failed) / (s.at_s - from.at_s) };
+  }).filter((f) => f.x2 > f.x1 && f.rate < 0); // loads side by side do not follow each other
   const marks = eventTimes(state);
   const last = seconds[seconds.length - 1];
   return figure("Calls, by second", failed.length ? "Failed calls are below the line." : "", plot(`${short(last.rate)} calls in the last second, ${last.failed} failed since the start`, {
