@@ -93,7 +93,7 @@ func blockOf(whole pace.Spec, i, n int) pace.Spec {
 }
 
 // turns is the random order of arms in the cycles of a cell. It is balanced: each second cycle has the
-// order of the one before it in reverse, so that no arm comes first more often than another.
+// order of the one before it in reverse, so that each arm has the same mean place.
 type turns struct {
 	random *rand.Rand
 	arms   int

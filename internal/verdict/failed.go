@@ -14,7 +14,8 @@ import (
 //
 // One event fails many calls at once, so a test that counts calls finds differences between equal arms
 // (docs/decisions/0033-headlines.md). The unit of this test is the trial, so the calls of a trial may depend on
-// each other, and the test assumes nothing else about the noise. It needs [RankRounds] rounds.
+// each other. Trials are independent of each other, and equal arms have equal distributions, of any form. It needs
+// [RankRounds] rounds.
 //
 // J. L. Hodges and E. L. Lehmann, "Estimates of Location Based on Rank Tests", Ann. Math. Statist. 34(2), 1963.
 func CompareRanks(pairs []Pair, o Options) Verdict {
