@@ -85,7 +85,7 @@ func Expand(file string, doc []byte, options Options, vocabulary Vocabulary) (Pl
 // extendRounds sets the maximum number of rounds of a run until decided, and returns the numbers of
 // rounds after which the run may end.
 func (d *document) extendRounds(r resolved, options Options) ([]int, error) {
-	least := FewestRounds(r.experiment.Design)
+	least := r.fewestRounds()
 	first := max(r.experiment.Rounds, least)
 	most := cmp.Or(options.MaxRounds, min(2*first, maxRounds))
 	var wrong problems
@@ -127,6 +127,16 @@ func FewestRounds(design string) int {
 		return verdict.MinRounds
 	}
 	return 1
+}
+
+// fewestRounds is [FewestRounds] of the experiment. A burst is one block of a cycle, so a round has one cycle.
+func (r resolved) fewestRounds() int {
+	for _, configs := range r.configs {
+		if slices.ContainsFunc(configs, func(c Config) bool { return c.Load.Burst > 0 }) {
+			return verdict.MinRounds
+		}
+	}
+	return FewestRounds(r.experiment.Design)
 }
 
 const (

@@ -134,6 +134,18 @@ func TestATimeLimitTakesThePlaceOfTheNumberOfRounds(t *testing.T) {
 	}
 }
 
+// A look takes a share of the error, so none comes before a verdict is possible: a burst is one cycle.
+func TestTheFirstLookOfBurstsInTurnsIsAfterFourRounds(t *testing.T) {
+	doc := func(load string) string {
+		return "experiment: x\nquestion: Which?\ndefaults: {workload: {increment: true}, route: direct, load: {" + load + "}}\narms: {one: {}, two: {}}\nrounds: 9\ndesign: interleaved\n"
+	}
+	for load, want := range map[string]int{"burst: 10": 4, "open: {rate: 100, duration: 5s}": 1} {
+		if p := mustExpand(t, doc(load), Options{UntilDecided: true, For: 2 * time.Minute}); p.Looks[0] != want {
+			t.Errorf("%s: the looks are %v, want the first after %d rounds", load, p.Looks, want)
+		}
+	}
+}
+
 // How long calls of a service take is not known before a quick run, and it has more rounds than a verdict needs only if
 // they take short.
 func TestAQuickRunHasATimeLimit(t *testing.T) {
