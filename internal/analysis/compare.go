@@ -160,8 +160,9 @@ func (p armPair) unfit(m metric, a, b result.Document) reason {
 	return coarseSteps(m, p.a, p.b)
 }
 
-// samples returns the values of both runs, and the pair with what they are of: trials or, if arms took turns in both
-// runs, groups of cycles. Of merged runs each has one value. o says which.
+// samples returns the values of the metric in both runs, one for each trial. If arms took turns in both, each value is of a
+// group of cycles, and the returned pair has these groups in place of its trials. If runs were merged, each value is of a
+// whole run. It sets in o which of them it is.
 func (p armPair) samples(m metric, a, b result.Document, o *verdict.Options) (_ armPair, before, after []float64, cycles int) {
 	if o.Runs = len(a.MergedRounds)+len(b.MergedRounds) > 0; o.Runs {
 		of := m.between(p.a, p.b)
