@@ -1,0 +1,99 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// unpack unpacks the one directory of an archive into root.
+func unpack(t *testing.T, file, root string) {
+	t.Helper()
+	packed, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer packed.Close()
+	text, err := gzip.NewReader(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, file := range entries(t, text) {
+		_, below, _ := strings.Cut(name, "/")
+		file.write(t, filepath.Join(root, below))
+	}
+}
+
+// entry is a file of an archive.
+type entry struct {
+	content []byte
+	mode    os.FileMode
+}
+
+func (e entry) write(t *testing.T, path string) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, e.content, e.mode.Perm())); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// entries returns the regular files of an archive by their names.
+func entries(t *testing.T, from io.Reader) map[string]entry {
+	t.Helper()
+	all := map[string]entry{}
+	for archive := tar.NewReader(from); ; {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(archive)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if header.Typeflag == tar.TypeReg {
+			all[header.Name] = entry{content, header.FileInfo().Mode()}
+		}
+	}
+}
+
+// unpackImage unpacks the layers of an image, as docker load reads it, into root, and returns its program.
+func unpackImage(t *testing.T, file, root string) (program string) {
+	t.Helper()
+	packed, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer packed.Close()
+	all := entries(t, packed)
+	var images []struct {
+		Config string
+		Layers []string
+	}
+	var config struct{ Config struct{ Entrypoint []string } }
+	if err := json.Unmarshal(all["manifest.json"].content, &images); err != nil || len(images) != 1 {
+		t.Fatalf("manifest.json has %d images, want 1: %v", len(images), err)
+	}
+	if err := json.Unmarshal(all[images[0].Config].content, &config); err != nil || len(config.Config.Entrypoint) == 0 {
+		t.Fatalf("the image has no entry point: %v", err)
+	}
+	for _, layer := range images[0].Layers {
+		text, err := gzip.NewReader(bytes.NewReader(all[layer].content))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, file := range entries(t, text) {
+			file.write(t, filepath.Join(root, name))
+		}
+	}
+	return config.Config.Entrypoint[0]
+}
