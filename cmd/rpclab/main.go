@@ -46,7 +46,7 @@ faults, and reports which differences exceed chance.`,
 		Args:          knownCommand,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	command.SetUsageTemplate(strings.ReplaceAll(command.UsageTemplate(), ".FlagUsages", ".FlagUsagesWrapped 80"))
+	command.SetUsageFunc(usage)
 	command.SetVersionTemplate("{{.Version}}")
 	command.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w\nSee '%s --help'", err, c.CommandPath())}

@@ -95,6 +95,32 @@ func TestTheAnswerDoesNotNameManyCells(t *testing.T) {
 	}
 }
 
+// TestTheAnswerSaysWhatManyCellsLeaveOpen checks that arms with one decision in some cells and none in others are not
+// said to differ.
+func TestTheAnswerSaysWhatManyCellsLeaveOpen(t *testing.T) {
+	w := sampleArms()
+	d := small(5, w[0], w[1])
+	d.Verdicts = nil
+	for i, arm := range []string{"a", "b", "c", "d"} { // each is as fast up to another cell
+		for burst := range 5 {
+			v := verdict("latency_p50", arm, result.Cell{"load.burst": burst}, 1, .8, 1.25, "undecided", "baseline")
+			if burst <= i {
+				v = verdict("latency_p50", arm, result.Cell{"load.burst": burst}, 1, .98, 1.02, "equivalent", "baseline")
+			}
+			d.Verdicts = append(d.Verdicts, v)
+		}
+	}
+	want := "At the median, a, b, c and d are as fast as shared (−2.0 % to +2.0 %: no difference that matters) in some cells; " +
+		"undecided for a, b, c and d in others (−20 % to +25 %)."
+	if got := Answer(d); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	d.Verdicts = d.Verdicts[:5]
+	if got, _ := differenceInWords(d, "a", "latency_p50", d.Verdicts); got != "the same or undecided: −20 % to +25 %" {
+		t.Errorf("the table has %q", got)
+	}
+}
+
 // An answer on more than two arms has the figure of each beside its name, and those of the largest differences first.
 func TestTheAnswerOrdersManyArms(t *testing.T) {
 	w := sampleArms()

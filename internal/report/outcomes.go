@@ -15,6 +15,7 @@ type outcome struct {
 	arm, of, decision string
 	cells             []result.Cell
 	everywhere        bool       // no cell has another decision
+	some              bool       // other cells have another decision, and so many arms have such cells that none is named
 	low, high         float64    // of the ratios
 	ci                [2]float64 // over the cells that can be judged; 0: none
 	bound             result.RatioBound
@@ -47,10 +48,16 @@ func (o outcome) decided() bool { return o.decision != "undecided" }
 
 // where is " at burst = 1 and 2", or "" if no cell has another decision.
 func (o outcome) where() string {
-	if o.everywhere {
+	switch {
+	case o.everywhere:
 		return ""
+	case !o.some:
+		return at(o.cells...)
+	case o.decided():
+		return " in some cells"
+	default:
+		return " in others"
 	}
-	return at(o.cells...)
 }
 
 // rangeOf is the range of the intervals of all outcomes; 0: none has one.
@@ -176,27 +183,29 @@ func different(d result.Document, metric string, who []outcome, verb string) str
 	return listed(figures, mostNamed) + verb + against
 }
 
-// byCell is the decision of an arm that has different ones in different cells, where too few fit in a sentence.
+// byCell is the decision on a pair of arms that differ in opposite or other ways in other cells, where too few fit in a
+// sentence.
 const byCell = "by cell"
 
-// brief merges the decisions of each arm that has different ones in different cells, if there are too many for a
-// sentence.
+// brief names no cells if arms have different decisions in so many of them that no sentence can.
 func brief(all []outcome) (merged []outcome) {
 	if len(byWhere(all, func(o outcome) bool { return !o.everywhere })) <= mostNamed {
 		return all
 	}
 	for _, o := range all {
-		i := slices.IndexFunc(merged, func(m outcome) bool { return m.arm == o.arm && m.of == o.of })
-		switch {
-		case i < 0 && o.everywhere:
+		i := slices.IndexFunc(merged, func(m outcome) bool { return m.arm == o.arm && m.of == o.of && m.decided() == o.decided() })
+		if i < 0 || !o.decided() {
+			o.some = !o.everywhere
 			merged = append(merged, o)
-		case o.decided() && i < 0:
-			o.decision, o.everywhere = byCell, true
-			merged = append(merged, o)
-		case o.decided():
-			m := &merged[i]
-			m.low, m.high, m.bound = min(m.low, o.low), max(m.high, o.high), cmp.Or(m.bound, o.bound)
-			m.cells = append(slices.Clip(m.cells), o.cells...)
+			continue
+		}
+		m := &merged[i]
+		m.decision, m.low, m.high, m.bound = byCell, min(m.low, o.low), max(m.high, o.high), cmp.Or(m.bound, o.bound)
+		m.cells = append(slices.Clip(m.cells), o.cells...)
+	}
+	for i, m := range merged {
+		if m.decision == byCell {
+			merged[i].everywhere = true
 		}
 	}
 	return merged

@@ -143,7 +143,7 @@ func firstOf(rows [][]string, decided []bool, most int) (kept [][]string) {
 	return kept
 }
 
-// differenceInWords is what the verdicts on one arm say, over all cells; sure: every cell has a
+// differenceInWords is what the verdicts on one arm say, over all cells; sure: a cell has a
 // decision, or the arm is the baseline.
 func differenceInWords(d result.Document, arm, metric string, verdicts []result.Verdict) (text string, sure bool) {
 	if arm == d.Baseline {
@@ -191,16 +191,25 @@ func differenceInWords(d result.Document, arm, metric string, verdicts []result.
 		return "A/A control" + from, true
 	case len(decisions) == 1 && decisions["unfit"] > 0 || interval[1] == 0:
 		return noVerdict, false
-	case len(decisions) == 1 && decisions["better"]+decisions["worse"] > 0:
-		for decision := range decisions {
-			return words.words(decision) + than + from, true
-		}
-	case len(decisions) == 1 && decisions["equivalent"] > 0:
-		return "the same" + against + from, true
-	case decisions["better"]+decisions["worse"]+decisions["equivalent"] > 0:
-		return "differs by cell" + from, true
 	}
-	return "undecided" + against + from, false
+	orUndecided := ""
+	if decisions["undecided"]+decisions["unfit"] > 0 {
+		orUndecided = " or undecided"
+	}
+	delete(decisions, "undecided")
+	delete(decisions, "unfit")
+	switch {
+	case len(decisions) == 0:
+		return "undecided" + against + from, false
+	case len(decisions) > 1:
+		return "differs by cell" + from, true
+	case decisions["equivalent"] > 0:
+		return "the same" + orUndecided + against + from, true
+	}
+	for decision := range decisions {
+		return words.words(decision) + orUndecided + than + from, true
+	}
+	return noVerdict, false
 }
 
 const noVerdict = "no verdict"

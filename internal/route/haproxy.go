@@ -67,7 +67,7 @@ func startHAProxy(ctx context.Context, s cluster.Service, o settings.Settings, h
 		var config strings.Builder
 		err := haproxyConfig.Execute(&config, map[string]any{
 			"Name": at.name, "Workers": o.Proxy.Workers, "Socket": p.socket, "Listen": at.listen, "Balance": haproxyBalance[o.Policy], "Slots": slots,
-			"UpstreamHeader": upstreamHeader(o), "HTTP1": o.HTTP1, "TLS": o.TLS,
+			"UpstreamHeader": upstreamHeader(o), "HTTP1": o.HTTP1, "TLS": o.TLS, "SNIName": o.TLS.SNI(),
 		})
 		return proxy{
 			files: map[string]string{"haproxy.cfg": config.String()},

@@ -105,7 +105,7 @@ func (p *nginxProcess) configure(backends []string) (string, error) {
 	var text strings.Builder
 	err := nginxConfig.Execute(&text, map[string]any{
 		"Name": p.name, "MaxConnections": nginxMaxConnections, "IdleConnections": nginxIdleConnections, "IsRoot": os.Geteuid() == 0, "Workers": p.workers,
-		"Balance": p.balance, "Backends": backends, "Listen": p.listen, "StatusPath": p.statusPath, "UpstreamHeader": p.upstreamHeader, "HTTP1": p.http1, "Module": module, "Scheme": scheme, "TLS": p.tls, "Generation": p.generation,
+		"Balance": p.balance, "Backends": backends, "Listen": p.listen, "StatusPath": p.statusPath, "UpstreamHeader": p.upstreamHeader, "HTTP1": p.http1, "Module": module, "Scheme": scheme, "TLS": p.tls, "SNIName": p.tls.SNI(), "Generation": p.generation,
 	})
 	return text.String(), err
 }

@@ -3,11 +3,14 @@ package route
 import (
 	"net/netip"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 
 	"rpclab/internal/route/component"
 	"rpclab/internal/route/endpointslice"
+	"rpclab/internal/route/settings"
+	"rpclab/internal/testkit"
 )
 
 func TestNginxUpdateIsRetriedUntilTheSignalArrives(t *testing.T) {
@@ -21,5 +24,13 @@ func TestNginxUpdateIsRetriedUntilTheSignalArrives(t *testing.T) {
 	}
 	if text, err := os.ReadFile(p.file("nginx.conf")); err != nil || !strings.Contains(string(text), "server 127.0.0.1:50051;") {
 		t.Errorf("nginx.conf is %q (%v), want the server 127.0.0.1:50051 in it", text, err)
+	}
+}
+
+func TestTheTemplatesOfProxiesCallNoMethods(t *testing.T) {
+	for name, text := range map[string]string{"haproxy.cfg.tmpl": haproxyConfigText, "nginx.conf.tmpl": nginxConfigText} {
+		if methods := testkit.TemplateMethods(text, reflect.TypeFor[settings.Settings]()); methods != nil {
+			t.Errorf("%s calls %v, which a released program cannot", name, methods)
+		}
 	}
 }

@@ -264,6 +264,8 @@ func runs(t *testing.T, root, program string) {
 		args []string
 	}{
 		{"result schema rpclab.result/v1", []string{"version"}},
+		{"--rounds", []string{"run", "--help"}},
+		{"channels", []string{"__complete", "run", ""}},
 		{"local", []string{"doctor"}},
 		// The report has no template that calls a method, which a released program cannot.
 		{"rpclab report", []string{"run", "channels", "--quick", "--rounds", "1", "--html", "/tmp/report.html"}},

@@ -3,6 +3,7 @@ package html
 import (
 	"bytes"
 	"encoding/json"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"rpclab/internal/result"
+	"rpclab/internal/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -61,5 +63,11 @@ func TestThePageAllowsItsOwnScriptAndNothingElse(t *testing.T) {
 	}
 	if strings.Contains(page, " style=\"") || regexp.MustCompile(` on[a-z]+="`).MatchString(page) {
 		t.Error("the page has inline styles or event handlers, which its Content-Security-Policy forbids")
+	}
+}
+
+func TestTheTemplateCallsNoMethods(t *testing.T) {
+	if methods := testkit.TemplateMethods(layout, reflect.TypeFor[content]()); methods != nil {
+		t.Errorf("page.html calls %v, which a released program cannot", methods)
 	}
 }

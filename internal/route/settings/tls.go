@@ -9,9 +9,10 @@ type TLS struct {
 	ServerName string `json:"servername,omitempty"` // in the backends' certificates; empty: they are not verified
 }
 
-// SNI is the name that the proxy sends to a backend; empty: none. An IP address is no such name (RFC 6066, section 3).
-func (t TLS) SNI() string {
-	if t.IsIP() {
+// SNI is the name that the proxy sends to a backend; empty: none, as without TLS. An IP address is no such name (RFC 6066,
+// section 3).
+func (t *TLS) SNI() string {
+	if t == nil || t.IsIP() {
 		return ""
 	}
 	return t.ServerName
