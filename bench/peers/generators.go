@@ -39,7 +39,7 @@ func rpclabLoad(t tools, api, reportFile string) generator {
 	}
 	return generator{
 		Name: ours, Version: "this tree", Calls: [2]int{600_000, 200_000}, read: readRpclab,
-		Note: "one thread, which in a closed loop without think time lets other programs run first (SCHED_BATCH, `wire.Config.Yield`) and so finds more answers at a time. At the end of each run it measures its own ceiling and floor for half a second, which is most of its start-up. Most of its peak memory are pages of its program file, which contains the libraries of every route. The CPU time of the self-test varies by as much as its calls cost, so their CPU time is what rpclab reports: the kernel's count before and after them",
+		Note: "one thread, which in a closed loop without think time lets other programs run first (SCHED_BATCH, `wire.Config.Yield`) and so finds more answers at a time. At the end of each run it measures its own ceiling and floor, which is most of its start-up. Most of its peak memory are pages of its program file, which contains the libraries of every route. The CPU time of the self-test varies by as much as its calls cost, so their CPU time is what rpclab reports: the kernel's count before and after them",
 		run:  run, agree: run,
 		rate: func(addr string, perSecond int, d time.Duration) command {
 			return command{report: reportFile, args: append(load, "--rate", strconv.Itoa(perSecond), "--duration", d.String(), "--connections", "10", addr)}

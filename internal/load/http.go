@@ -54,6 +54,7 @@ func (l *Load) openHTTP(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	l.templates = len(templates) > 0
 	for _, one := range templates {
 		if one.key = http.CanonicalHeaderKey(one.key); one.key == "Host" || one.key == "User-Agent" {
 			return request.Invalidf("--metadata %s: the header is the same in all calls: leave out the template", one.key)

@@ -18,13 +18,14 @@ import (
 
 // Load is a load that is ready to run: connected, with its method and messages.
 type Load struct {
-	settings Settings
-	method   string // full name of the method, or method and URL
-	pace     pace.Pace
-	stream   *stream.Stream // nil: unary
-	messages *data.Messages
-	to       target // which it dials
-	client   Client
+	settings  Settings
+	method    string // full name of the method, or method and URL
+	pace      pace.Pace
+	stream    *stream.Stream // nil: unary
+	messages  *data.Messages
+	templates bool   // metadata has templates
+	to        target // which it dials
+	client    Client
 
 	// Of all trials: calls, and those that waited in rpclab; and of the last trial those that an interrupt cancelled.
 	made, waited, cancelled uint64
@@ -69,12 +70,40 @@ func (l *Load) Arm() result.Arm {
 }
 
 // selfTestPhase is the duration of each measurement after a load.
-const selfTestPhase = 150 * time.Millisecond
+const selfTestPhase = 60 * time.Millisecond
 
-// Probe returns the settings of a self-test with the load's engine and message sizes.
+// Probe returns the settings of a self-test that uses what the load uses.
 func (l *Load) Probe() Probe {
 	message, _ := l.messages.For(data.Call{}) // checked before
-	return Probe{Engine: l.settings.engine(), HTTP: l.settings.httpVersion(), Request: len(message), Reply: l.client.ReplyBytes(), Duration: selfTestPhase, Self: l.settings.Self}
+	s := l.settings
+	probe := Probe{
+		Engine: s.engine(), HTTP: s.httpVersion(), TLS: s.usesTLS(), Connections: s.Connections, Request: len(message), Reply: l.client.ReplyBytes(),
+		Duration: selfTestPhase, Self: s.Self, Unlike: l.unlikeSelfTest(),
+	}
+	if probe.Engine == Wire {
+		probe.Cores = s.wireThreads()
+	}
+	if probe.HTTP != 1 && l.to.balanced() { // each address has as many
+		probe.Connections = max(probe.Connections, 1) * len(l.to.addresses)
+	}
+	return probe
+}
+
+// unlikeSelfTest says what of the load a self-test cannot do; empty: it can do all of it.
+func (l *Load) unlikeSelfTest() string {
+	switch s := l.settings; {
+	case l.stream != nil:
+		return "the self-test makes unary calls, and this load streams"
+	case s.PerCall:
+		return "the self-test opens no connection for each call"
+	case s.Compress != "":
+		return "the self-test does not compress messages"
+	case l.templates || l.messages.Templated():
+		return "the self-test uses no templates"
+	case l.to.hasSockets():
+		return "the self-test uses TCP, and this load a Unix socket"
+	}
+	return ""
 }
 
 // Close closes the connections.

@@ -43,6 +43,7 @@ func (l *Load) openGRPC(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	l.templates = len(templates) > 0
 	security, err := settings.TLS.Config()
 	if err != nil {
 		return err

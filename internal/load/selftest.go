@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"errors"
+	"runtime"
 
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
@@ -10,20 +11,27 @@ import (
 )
 
 // SelfTestResult is what the generator can do on this machine when nothing else limits it. The
-// test server is a process of its own, on the same machine.
+// test server is a process of its own, on the same machine. A figure of 0 is not known.
 type SelfTestResult struct {
-	Engine        string `json:"engine"`
-	SentBytes     int    `json:"sent_bytes_per_call"` // on the wire
-	ReceivedBytes int    `json:"got_bytes_per_call"`
-	CeilingUsers  int    `json:"ceiling_users"`
+	Engine      string `json:"engine"`
+	TLS         bool   `json:"tls"`
+	Cores       int    `json:"cores,omitempty"`       // threads of the engine wire
+	Connections int    `json:"connections,omitempty"` // 0: as many as calls in flight
+	Unknown     string `json:"unknown,omitempty"`     // why nothing of the generator is known
+
+	SentBytes     int `json:"sent_bytes_per_call,omitempty"` // on the wire
+	ReceivedBytes int `json:"got_bytes_per_call,omitempty"`
+	CeilingUsers  int `json:"ceiling_users,omitempty"`
 	// CeilingRate is nil if it is not known: no call was answered, or the load itself was faster.
 	CeilingRate *float64 `json:"ceiling_calls_per_s"`
-	CeilingCPU  float64  `json:"ceiling_cpu_us_per_call"` // of the generator
+	CeilingCPU  float64  `json:"ceiling_cpu_us_per_call,omitempty"` // of the generator
+	// Shared says that the generator could use every processor, also that of the test server. Alone it may be faster.
+	Shared bool `json:"ceiling_shared,omitempty"`
 	// One call at a time, and the same number of bytes on a bare TCP connection, in µs.
-	FloorP50 float64 `json:"floor_p50_us"`
-	FloorP99 float64 `json:"floor_p99_us"`
-	PingP50  float64 `json:"ping_pong_p50_us"`
-	PingP99  float64 `json:"ping_pong_p99_us"`
+	FloorP50 float64 `json:"floor_p50_us,omitempty"`
+	FloorP99 float64 `json:"floor_p99_us,omitempty"`
+	PingP50  float64 `json:"ping_pong_p50_us,omitempty"`
+	PingP99  float64 `json:"ping_pong_p99_us,omitempty"`
 }
 
 // selfTestParts is how often each measurement is made. The best counts, because other programs only slow
@@ -32,12 +40,20 @@ const selfTestParts = 3
 
 // SelfTest measures the generator's ceiling and floor on loopback connections.
 func SelfTest(ctx context.Context, probe Probe) (result *SelfTestResult, err error) {
+	figures := &SelfTestResult{Engine: probe.Engine, TLS: probe.TLS, Cores: probe.Cores, Unknown: probe.Unlike}
+	if probe.Unlike != "" {
+		return figures, nil
+	}
 	server, err := startTestServer(ctx, probe)
 	if err != nil {
 		return nil, err
 	}
 	defer server.Kill()
-	figures := &SelfTestResult{Engine: probe.Engine, CeilingUsers: probe.users()}
+	probe.security = server.security
+	figures.CeilingUsers, figures.Shared = probe.users(), probe.threads() >= runtime.GOMAXPROCS(0)
+	if !probe.onDemand() {
+		figures.Connections = probe.connections()
+	}
 	if figures.SentBytes, figures.ReceivedBytes, err = bytesPerCall(ctx, probe, server.calls); err != nil {
 		return nil, err
 	}
@@ -46,7 +62,7 @@ func SelfTest(ctx context.Context, probe Probe) (result *SelfTestResult, err err
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
-	if _, _, err := client.Run(ctx, pace.Closed{Users: figures.CeilingUsers, Calls: 20 * ceilingUsers, Duration: probe.Duration}, measure.StartSignal{}); err != nil {
+	if _, _, err := client.Run(ctx, pace.Closed{Users: figures.CeilingUsers, Calls: 20 * uint64(figures.CeilingUsers), Duration: probe.Duration}, measure.StartSignal{}); err != nil {
 		return nil, err // warm-up
 	}
 	each := probe.Duration / selfTestParts
@@ -113,6 +129,7 @@ func faster(p50, p99 *float64, m measure.Measurement) error {
 
 // bytesPerCall returns the bytes on the wire of one call on a warm connection.
 func bytesPerCall(ctx context.Context, p Probe, target string) (sent, got int, err error) {
+	p.Cores, p.Connections = 1, 1
 	calls := min(max(1<<20/max(p.Request+p.Reply, 1), 1), 100) // fewer calls with large messages
 	var wire byteCounter
 	client, err := openProbe(ctx, p, target, wire.dial)

@@ -3,6 +3,7 @@ package load
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -25,11 +26,17 @@ import (
 // SelfTestCommand is the command of rpclab that calls [ServeSelfTest].
 const SelfTestCommand = "self-test-server"
 
+// served is what the process of the servers reads.
+type served struct {
+	Probe
+	Keys testKeys
+}
+
 // ServeSelfTest is the process of the servers of a self-test, which cannot take processors from the
 // generator unnoticed then. It reads a probe from in, writes the addresses of a server for calls and of a
 // peer for bare TCP connections to out, and serves until in ends.
 func ServeSelfTest(in io.Reader, out io.Writer) error {
-	var probe Probe
+	var probe served
 	if err := json.NewDecoder(in).Decode(&probe); err != nil {
 		return fmt.Errorf("read a probe from standard input, which rpclab itself writes: %w", err)
 	}
@@ -37,7 +44,12 @@ func ServeSelfTest(in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer serveCalls(calls, probe)()
+	if probe.TLS {
+		if calls, err = probe.Keys.listen(calls); err != nil {
+			return err
+		}
+	}
+	defer serveCalls(calls, probe.Probe)()
 	peer, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -54,13 +66,23 @@ func ServeSelfTest(in io.Reader, out io.Writer) error {
 // testServer is the process of [ServeSelfTest].
 type testServer struct {
 	*process.Process
-	calls, peer string // addresses
+	calls, peer string      // addresses
+	security    *tls.Config // of clients of calls; nil: clear text
 }
 
 // startTestServer starts the process and returns when it serves.
 func startTestServer(ctx context.Context, probe Probe) (server testServer, err error) {
 	if len(probe.Self) == 0 {
 		return server, errors.New("the command line of rpclab is not known")
+	}
+	var keys testKeys
+	if probe.TLS {
+		if keys, err = newTestKeys(); err != nil {
+			return server, err
+		}
+		if server.security, err = keys.client(); err != nil {
+			return server, err
+		}
 	}
 	addresses := make(chan string, 2)
 	server.Process, err = process.Start(process.Spec{Args: append(slices.Clone(probe.Self), SelfTestCommand), Stdout: stdio.NewLines(func(line string) {
@@ -71,7 +93,7 @@ func startTestServer(ctx context.Context, probe Probe) (server testServer, err e
 	if err != nil {
 		return server, err
 	}
-	if err := json.NewEncoder(server.Stdin).Encode(probe); err != nil {
+	if err := json.NewEncoder(server.Stdin).Encode(served{probe, keys}); err != nil {
 		return server, stdio.Exited("the server of the self-test", server, err)
 	}
 	for _, address := range []*string{&server.calls, &server.peer} {
@@ -100,6 +122,7 @@ func serveCalls(listener net.Listener, probe Probe) (stop func()) {
 			_, _ = w.Write(reply)
 		}), ReadHeaderTimeout: time.Minute, Protocols: new(http.Protocols)}
 		server.Protocols.SetHTTP1(true)
+		server.Protocols.SetHTTP2(true)
 		server.Protocols.SetUnencryptedHTTP2(true)
 		go func() { _ = server.Serve(listener) }()
 		return func() { _ = server.Close() }

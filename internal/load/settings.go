@@ -159,12 +159,17 @@ func (s Settings) usesTLS() bool {
 // threads returns how many processors the generator can use. A connection with TLS has goroutines of its own.
 func (s Settings) threads() int {
 	if s.engine() == Wire && !s.usesTLS() {
-		if s.PerCall || s.connectsOnDemand() {
-			return max(s.Cores, 1)
-		}
-		return max(min(s.Cores, s.Connections), 1)
+		return s.wireThreads()
 	}
 	return runtime.GOMAXPROCS(0)
+}
+
+// wireThreads returns the threads of the engine wire.
+func (s Settings) wireThreads() int {
+	if s.PerCall || s.connectsOnDemand() {
+		return max(s.Cores, 1)
+	}
+	return max(min(s.Cores, s.Connections), 1)
 }
 
 // DefaultDuration is the duration of a load with neither duration nor number of calls.

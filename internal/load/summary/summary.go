@@ -266,24 +266,45 @@ func generator(out io.Writer, arm result.Arm) {
 
 // SelfTest prints the result of a self-test.
 func SelfTest(out io.Writer, figures load.SelfTestResult) {
-	if figures.FloorP50 == 0 {
-		item(out, fmt.Sprintf("its limits are not known: the self-test (%s) got no response", figures.Engine))
+	switch {
+	case figures.Unknown != "":
+		item(out, "its limits are not known: "+figures.Unknown)
+		return
+	case figures.FloorP50 == 0:
+		item(out, fmt.Sprintf("its limits are not known: the self-test (%s) got no response", generatorOf(figures)))
 		return
 	}
-	ceiling := "not known, because the load was faster than the self-test"
+	ceiling, shared := "not known, because the load was faster than the self-test", ""
 	switch {
+	case figures.CeilingRate != nil && figures.Shared:
+		ceiling, shared = "at least "+rate(*figures.CeilingRate)+" calls/s", ", while its test server used the same processors"
 	case figures.CeilingRate != nil:
 		ceiling = rate(*figures.CeilingRate) + " calls/s"
 	case figures.CeilingCPU == 0:
 		ceiling = "not known, because the self-test got no response"
 	}
 	if figures.CeilingCPU > 0 {
-		ceiling += fmt.Sprintf(" (%s, %d calls in flight, %.3g µs CPU per call)", figures.Engine, figures.CeilingUsers, figures.CeilingCPU)
+		ceiling += fmt.Sprintf(" (%s, %d calls in flight, %.3g µs CPU per call)", generatorOf(figures), figures.CeilingUsers, figures.CeilingCPU)
 	}
-	item(out, "its ceiling on this machine: "+ceiling)
+	item(out, "its ceiling on this machine: "+ceiling+shared)
 	micro := func(micros float64) string { return duration(micros / 1e3) }
 	item(out, fmt.Sprintf("its floor: p50 %s, p99 %s (one call at a time); bare TCP with the same %d bytes sent and %d received: p50 %s, p99 %s",
 		micro(figures.FloorP50), micro(figures.FloorP99), figures.SentBytes, figures.ReceivedBytes, micro(figures.PingP50), micro(figures.PingP99)))
+}
+
+// generatorOf says what a self-test measured: the engine, and what it used.
+func generatorOf(figures load.SelfTestResult) string {
+	text := figures.Engine
+	if figures.TLS {
+		text += " with TLS"
+	}
+	if figures.Cores > 1 {
+		text += fmt.Sprintf(" on %d cores", figures.Cores)
+	}
+	if figures.Connections > 1 {
+		text += fmt.Sprintf(", %d connections", figures.Connections)
+	}
+	return text
 }
 
 // selfTestOf decodes a self-test, also from a document read from JSON.
