@@ -90,11 +90,11 @@ func TestRequestsOfAnotherSitesPagesAreRejected(t *testing.T) {
 }
 
 func TestRequestsWithoutTheTokenAreRejected(t *testing.T) {
-	s := serve(t, guardedByToken)
 	for _, given := range [][]string{
 		nil, {"Authorization", "Bearer "}, {"Authorization", "Bearer " + secret[:20]}, {"Authorization", "Bearer " + secret + "x"}, {"Authorization", secret},
 		{"Cookie", cookieName + "=" + secret}, {"Cookie", cookieName + "="},
 	} {
+		s := serve(t, guardedByToken) // which limits wrong tokens
 		for _, endpoint := range []string{"GET /api/v1/runs", "GET /api/v1/live/events", "POST /api/v1/runs", "GET /runs/latest/report", "GET /"} {
 			method, path, _ := strings.Cut(endpoint, " ")
 			got, text := s.request(t, method, path, "", header(given...))
@@ -103,6 +103,7 @@ func TestRequestsWithoutTheTokenAreRejected(t *testing.T) {
 			}
 		}
 	}
+	s := serve(t, guardedByToken)
 	if got, text := s.request(t, http.MethodGet, "/", "", header("Accept", "text/html")); got != http.StatusSeeOther {
 		t.Errorf("a browser gets status %d %s, want 303 to the login", got, text)
 	}

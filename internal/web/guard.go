@@ -38,7 +38,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 
 // Guard protects another handler by the same rules.
 func Guard(next http.Handler, token string, hosts []string, log *slog.Logger) http.Handler {
-	return (&Server{Options: Options{Token: token, Hosts: hosts, Log: log}}).guard(next)
+	return (&Server{Options: Options{Token: token, Hosts: hosts, Log: log}, logins: newLogins()}).guard(next)
 }
 
 // crossOrigin reports whether a page of another origin, or of another port, made the request.

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"net/url"
 	"strings"
@@ -182,6 +183,55 @@ func TestLoginsOfOneAddressAreLimited(t *testing.T) {
 			t.Errorf("after %v the login has status %d, want 303", loginInterval, got)
 		}
 	})
+}
+
+// A program could send any number of guesses as bearer tokens, to the page and to the metrics.
+func TestWrongTokensOfOneAddressAreLimited(t *testing.T) {
+	for name, handler := range map[string]func(*testing.T) http.Handler{
+		"page": func(t *testing.T) http.Handler {
+			s, err := New(Options{Token: secret})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(s.Close)
+			return s.Handler()
+		},
+		"metrics": func(*testing.T) http.Handler {
+			return Guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), secret, nil, slog.New(slog.DiscardHandler))
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			guarded := handler(t)
+			status := func(remote, token string) (int, string) {
+				r := get("/api/v1/live")
+				r.RemoteAddr = remote
+				r.Header.Set("Authorization", "Bearer "+token)
+				w := httptest.NewRecorder()
+				guarded.ServeHTTP(w, r)
+				return w.Code, w.Header().Get("Retry-After")
+			}
+			for i := range loginBurst {
+				if got, _ := status("192.0.2.1:9", "guess"); got != http.StatusUnauthorized {
+					t.Fatalf("%s: wrong token %d has status %d, want 401", name, i+1, got)
+				}
+			}
+			if got, after := status("192.0.2.1:10", "guess"); got != http.StatusTooManyRequests || after != "6" {
+				t.Errorf("%s: after %d wrong tokens the next has status %d and Retry-After %q, want 429 and 6", name, loginBurst, got, after)
+			}
+			for range 2 * loginBurst { // clients behind one proxy have one address
+				if got, _ := status("192.0.2.1:9", secret); got != http.StatusOK {
+					t.Fatalf("%s: the token has status %d after wrong ones from its address, want 200", name, got)
+				}
+			}
+			if got, _ := status("192.0.2.2:9", "guess"); got != http.StatusUnauthorized {
+				t.Errorf("%s: a wrong token from another address has status %d, want 401", name, got)
+			}
+			<-time.After(loginInterval)
+			if got, _ := status("192.0.2.1:9", "guess"); got != http.StatusUnauthorized {
+				t.Errorf("%s: after %v a wrong token has status %d, want 401", name, loginInterval, got)
+			}
+		})
+	}
 }
 
 func TestOpenLoginsOfOneAddressAreLimited(t *testing.T) {

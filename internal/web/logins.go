@@ -8,8 +8,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Limits of logins from one address, so that a program can neither guess many tokens nor keep many
-// logins open.
+// Limits of logins and wrong tokens from one address, so that a program can neither guess many tokens nor keep
+// many logins open.
 const (
 	loginBurst        = 10
 	loginInterval     = 6 * time.Second // between two logins after the burst

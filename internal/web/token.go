@@ -41,11 +41,16 @@ func (s *Server) authenticated(r *http.Request) bool {
 	if s.Token == "" || r.URL.Path == loginPath {
 		return true
 	}
-	if given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
+	if given, ok := bearer(r); ok {
 		return s.isToken(given)
 	}
 	cookie, err := r.Cookie(cookieName)
 	return err == nil && equalConstantTime(cookie.Value, s.session())
+}
+
+// bearer returns the token in the header of a request.
+func bearer(r *http.Request) (token string, ok bool) {
+	return strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 }
 
 func (s *Server) isToken(given string) bool { return equalConstantTime(given, s.Token) }
@@ -69,15 +74,34 @@ func (s *Server) session() string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// requireLogin redirects pages to the login, and refuses other requests with status 401.
+// requireLogin redirects pages to the login, and refuses other requests with status 401. A wrong token counts as a
+// login, so that after too many of them the status is 429.
 func (s *Server) requireLogin(w http.ResponseWriter, r *http.Request) {
+	if _, given := bearer(r); given {
+		done, ok := s.mayLogIn(w, r)
+		if !ok {
+			s.refuse(w, r, problem{http.StatusTooManyRequests, "Too many wrong tokens came from this address. Check the token, and try again in a minute."})
+			return
+		}
+		done()
+	}
 	if r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html") {
 		http.Redirect(w, r, loginPath, http.StatusSeeOther)
 		return
 	}
 	w.Header().Set("WWW-Authenticate", `Bearer realm="rpclab"`)
-	s.refuse(w, r, problem{http.StatusUnauthorized, "The token is missing: send it as 'Authorization: Bearer TOKEN', or log in at " +
+	s.refuse(w, r, problem{http.StatusUnauthorized, "The token is missing or wrong: send it as 'Authorization: Bearer TOKEN', or log in at " +
 		loginPath + ". Tokens in a URL are ignored, because logs would store them."})
+}
+
+// mayLogIn counts a login, which lasts until done. With too many logins it tells the client how long to wait.
+func (s *Server) mayLogIn(w http.ResponseWriter, r *http.Request) (done func(), ok bool) {
+	done, wait := s.logins.begin(r.RemoteAddr, time.Now())
+	if wait > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
+		return nil, false
+	}
+	return done, true
 }
 
 // logIn sets the cookie if the token is right.
@@ -87,9 +111,8 @@ func (s *Server) logIn(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/", http.StatusSeeOther)
 		return
 	}
-	done, wait := s.logins.begin(r.RemoteAddr, time.Now())
-	if wait > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
+	done, ok := s.mayLogIn(w, r)
+	if !ok {
 		s.pages.logIn(w, http.StatusTooManyRequests, "Too many logins came from this address. Try again in a minute.")
 		return
 	}
