@@ -58,46 +58,54 @@ const searchText = `lower(r.id || ' ' || r.experiment || ' ' || r.arms || CASE r
 
 // List returns all runs, newest first.
 func (s *Store) List(ctx context.Context) ([]RunSummary, error) {
-	return s.list(ctx, "true", []any{"[]", -1, 0})
+	all, _, err := s.Find(ctx, RunFilter{Limit: -1})
+	return all, err
 }
 
-// Find returns the runs that a filter selects, newest first, and how many there are without its limit and offset.
+// Find returns the runs that a filter selects, newest first, and how many there are without its limit and offset. It
+// reads which runs are in progress after it has begun to read the store, until when no run can begin or end there.
 func (s *Store) Find(ctx context.Context, f RunFilter) (found []RunSummary, total int, err error) {
-	where := "true"
+	tx, err := s.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return nil, 0, storeError(s.path, "list the runs", err)
+	}
+	defer tx.Rollback()
+	if found, total, err = s.list(ctx, tx, f); err != nil {
+		return nil, 0, storeError(s.path, "list the runs", err)
+	}
+	return found, total, nil
+}
+
+func (s *Store) list(ctx context.Context, tx *sql.Tx, f RunFilter) (found []RunSummary, total int, err error) {
+	var some bool
+	if err := tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM runs)").Scan(&some); err != nil { // begins to read
+		return nil, 0, err
+	}
 	running, err := json.Marshal(s.running())
 	if err != nil {
 		return nil, 0, err
 	}
-	args := []any{string(running), f.Limit, f.Offset}
+	where, args := "true", []any{string(running), f.Limit, f.Offset}
 	for i, word := range f.Words {
 		where += fmt.Sprintf(" AND instr(%s, ?%d) > 0", searchText, i+4)
 		args = append(args, strings.ToLower(word))
 	}
-	if err := s.db.QueryRowContext(ctx, fmt.Sprintf(countRuns, where), args...).Scan(&total); err != nil {
-		return nil, 0, storeError(s.path, "count the runs", err)
+	if err := tx.QueryRowContext(ctx, fmt.Sprintf(countRuns, where), args...).Scan(&total); err != nil {
+		return nil, 0, err
 	}
-	found, err = s.list(ctx, where, args)
-	return found, total, err
-}
-
-func (s *Store) list(ctx context.Context, where string, args []any) ([]RunSummary, error) {
-	rows, err := s.db.QueryContext(ctx, fmt.Sprintf(listRuns, where), args...)
+	rows, err := tx.QueryContext(ctx, fmt.Sprintf(listRuns, where), args...)
 	if err != nil {
-		return nil, storeError(s.path, "list the runs", err)
+		return nil, 0, err
 	}
 	defer rows.Close()
-	var all []RunSummary
 	for rows.Next() {
 		row, err := s.row(rows)
 		if err != nil {
-			return nil, storeError(s.path, "list the runs", err)
+			return nil, 0, err
 		}
-		all = append(all, row)
+		found = append(found, row)
 	}
-	if err := rows.Err(); err != nil {
-		return nil, storeError(s.path, "list the runs", err)
-	}
-	return all, nil
+	return found, total, rows.Err()
 }
 
 // running returns the IDs of the runs in progress.

@@ -2,6 +2,7 @@ package result
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"io/fs"
 	"os"
@@ -14,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"rpclab/internal/testkit"
 )
 
 func openStore(t *testing.T, dir string) *Store {
@@ -174,6 +177,64 @@ func TestListReturnsTheStatusOfEachRun(t *testing.T) {
 	}
 	if own, err := ours.List(ctx); err != nil || own[0].Status != Running {
 		t.Errorf("in its own process List returned %v, %v; want the first run running", own, err)
+	}
+}
+
+// A run that began after a search had read which runs are in progress, and before it read the store, was found as
+// interrupted.
+func TestARunThatBeginsDuringASearchIsInProgress(t *testing.T) {
+	dir, ctx, d := t.TempDir(), context.Background(), sampleDocument(t)
+	ours, reader := openStore(t, dir), openStore(t, dir)
+	connection, err := reader.db.Conn(ctx) // for which the search waits
+	must(t, err)
+	type search struct {
+		found []RunSummary
+		total int
+		err   error
+	}
+	searched := make(chan search, 1)
+	go func() {
+		found, total, err := reader.Find(ctx, RunFilter{Words: []string{"running"}, Limit: -1})
+		searched <- search{found, total, err}
+	}()
+	testkit.Await(t, "the search waits", func() bool { return reader.db.Stats().WaitCount > 0 })
+	must(t, ours.Begin(ctx, d))
+	must(t, connection.Close())
+	if got := <-searched; got.err != nil || got.total != 1 || len(got.found) != 1 || got.found[0].Status != Running {
+		t.Errorf("the runs in progress are %+v, %d in all, %v; want the one that began", got.found, got.total, got.err)
+	}
+}
+
+// The state of a run is read from its lock, and its end from the store. No run ends between the two.
+func TestNoRunEndsWhileAListReads(t *testing.T) {
+	dir, ctx, d := t.TempDir(), context.Background(), sampleDocument(t)
+	ours, reader := openStore(t, dir), openStore(t, dir)
+	must(t, ours.Begin(ctx, d))
+	other, err := sql.Open("sqlite", "file:"+filepath.Join(dir, storeFile)+"?_pragma=busy_timeout(0)") // another process that does not wait
+	must(t, err)
+	defer other.Close()
+	reader.mu.Lock() // which every look at a lock needs
+	look := sync.OnceFunc(reader.mu.Unlock)
+	defer look()
+	listed := make(chan []RunSummary, 1)
+	go func() {
+		rows, _, err := reader.Find(ctx, RunFilter{Limit: -1})
+		if err != nil {
+			t.Error(err)
+		}
+		listed <- rows
+	}()
+	testkit.Await(t, "the list reads, so nobody can store the end of a run", func() bool {
+		_, err := other.Exec("UPDATE runs SET partial = NULL")
+		return err != nil && strings.Contains(err.Error(), "SQLITE_BUSY")
+	})
+	look()
+	if rows := <-listed; len(rows) != 1 || rows[0].Status != Running {
+		t.Errorf("the runs are %+v, want one in progress", rows)
+	}
+	must(t, ours.Finish(ctx, d))
+	if rows, err := reader.List(ctx); err != nil || len(rows) != 1 || rows[0].Status != Done {
+		t.Errorf("then the runs are %+v, %v; want one that is done", rows, err)
 	}
 }
 
