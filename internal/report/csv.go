@@ -77,11 +77,13 @@ func figuresOf(t result.Trial) (row []string) {
 		}
 	}
 	for _, used := range []result.Usage{t.Resources.Client, t.Resources.Server, t.Resources.Proxy, t.Resources.Gateway} {
-		if used == (result.Usage{}) {
-			row = append(row, "", "")
-			continue
+		row = append(row, "", "") // CPU and memory; each may be unknown
+		if used.CPU > 0 {
+			row[len(row)-2] = decimal(used.CPU)
 		}
-		row = append(row, decimal(used.CPU), whole(used.RSS))
+		if used.RSS > 0 {
+			row[len(row)-1] = whole(used.RSS)
+		}
 	}
 	if t.Capacity == nil || t.Capacity.Rate == 0 {
 		return append(row, "")

@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,5 +91,25 @@ func TestCSVHasARowForEachTrial(t *testing.T) {
 	}
 	if other[column["latency_p50_ms"]] == "" || other[column["calls"]] == "" {
 		t.Errorf("a trial lacks its figures: %q", other)
+	}
+}
+
+// A trial may know the memory of its callers and not their CPU time, or the other way round.
+func TestCSVLeavesOutTheUnknownHalfOfACost(t *testing.T) {
+	d := channels()
+	d.Arms[0].Trials[0].Resources.Client, d.Arms[0].Trials[1].Resources.Client = result.Usage{RSS: 4096}, result.Usage{CPU: 3.5}
+	var out bytes.Buffer
+	if err := CSV(&out, d); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(&out).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string][2]string{"client_cpu_us_per_call": {"", "3.5"}, "client_rss_bytes": {"4096", ""}} {
+		i := slices.Index(rows[0], name)
+		if got := [2]string{rows[1][i], rows[2][i]}; got != want {
+			t.Errorf("the column %s has %q, want %q", name, got, want)
+		}
 	}
 }
