@@ -27,6 +27,7 @@ type trialRunner struct {
 	keys       keyring
 	described  descriptions
 	proxyCosts []result.FaultProxy
+	loads      int // of a target, made so far
 
 	servers    cluster.Deployment // of the last trial; nil: none
 	serversFor string             // the cluster.Spec of servers; empty: no other trial can use them

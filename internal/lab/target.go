@@ -104,6 +104,8 @@ func (c *trialRunner) loadTarget(ctx context.Context, t trial, measured result.T
 	unwatch := context.AfterFunc(ctx, func() { interrupt <- time.Now() })
 	defer unwatch()
 	live := newLiveTotals(1, c.progress.liveOf(t.Arm))
+	c.loads++
+	live.load = c.loads
 	signal := measure.StartSignal{OnSnapshot: func(s measure.Snapshot) { live.add(0, s) }}
 	servers, known := to.ServerProcesses()
 	var watched []measure.Watched

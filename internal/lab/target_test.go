@@ -157,6 +157,23 @@ func TestASelfTestThatFailsKeepsTheLoad(t *testing.T) {
 	}
 }
 
+// The page tells the loads of a search apart by their numbers.
+func TestTheLoadsOfATargetAreNumbered(t *testing.T) {
+	seen := make(chan int, 16)
+	var loads []int
+	plan := targetPlan(t, func(s *load.Settings) { s.Calls, s.Concurrency, s.Rounds = 1, 1, 2 }, func(int64) { loads = append(loads, <-seen) }) // a call ends after a second
+	if _, err := Run(t.Context(), plan, Options{Kind: "local", Progress: func(p Progress) {
+		if p.Live != nil {
+			seen <- p.Live.Load
+		}
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	if want := []int{1, 2}; !slices.Equal(loads, want) {
+		t.Errorf("the loads are %v, want %v", loads, want)
+	}
+}
+
 // slowSession is users whose calls all take the same time.
 type slowSession struct{ took time.Duration }
 

@@ -38,7 +38,8 @@ type State struct {
 	// FailedRuns failed before runs that were queued behind them, the newest last.
 	FailedRuns []failedRun `json:"failed_runs"`
 
-	load int // counts the loads of the run, to which Now and Seconds belong
+	load       int  // counts the loads of the run, to which Now and Seconds belong
+	sideBySide bool // loads of arms run at the same time
 }
 
 type liveRun struct {
@@ -65,6 +66,7 @@ type liveTrial struct {
 	Events   []event           `json:"events"`
 
 	loads  map[string]liveLoad // the last of each arm
+	base   float64             // second at which the last loads begin
 	end    float64             // the last second
 	failed uint64              // calls of all loads
 }
@@ -184,7 +186,7 @@ func (l *live) Begin(plan experiment.Plan, id string) {
 		run.Arms = append(run.Arms, arm.Name)
 	}
 	l.change(func(s *State) {
-		*s = State{Phase: "running", Run: run, Trials: []finishedTrial{}, Seconds: []second{}, Verdicts: []result.Verdict{}, Queue: s.Queue, FailedRuns: s.FailedRuns}
+		*s = State{Phase: "running", Run: run, Trials: []finishedTrial{}, Seconds: []second{}, Verdicts: []result.Verdict{}, Queue: s.Queue, FailedRuns: s.FailedRuns, sideBySide: plan.Design == experiment.SideBySide}
 	})
 }
 
@@ -207,7 +209,7 @@ func (l *live) Show(p lab.Progress) {
 		case p.Event != nil:
 			now.Events = append(now.Events, event{p.Event.AtMS, p.Event.What, append([]string{}, p.Event.Affected...), result.ShortenPaths(p.Event.Error)})
 		case p.Live != nil:
-			s.Seconds = append(s.Seconds, now.addSecond(*p.Live))
+			s.Seconds = append(s.Seconds, now.addSecond(*p.Live, s.sideBySide))
 		case p.Ended != nil:
 			now.Backends, now.Errors, now.Dropped = orEmpty(p.Ended.Backends), orEmpty(p.Ended.Errors), p.Ended.Dropped
 			s.Trials = append(s.Trials, newFinishedTrial(p))
@@ -222,8 +224,8 @@ func (c liveTrial) copied() *liveTrial {
 }
 
 // addSecond adds the counts of one second to those of the trial. The loads of a search, or of arms that take turns, follow
-// each other.
-func (c *liveTrial) addSecond(l lab.Live) second {
+// each other. Side by side, the arms of a cycle begin at the same time. No second is before the one that arrived last.
+func (c *liveTrial) addSecond(l lab.Live, sideBySide bool) second {
 	for id, n := range l.Backends {
 		c.Backends[id] += n
 	}
@@ -233,7 +235,10 @@ func (c *liveTrial) addSecond(l lab.Live) second {
 	c.Dropped += l.Dropped
 	load, begun := c.loads[l.Arm]
 	if !begun || load.number != l.Load {
-		load = liveLoad{number: l.Load, base: c.end}
+		if !sideBySide || begun && load.base == c.base { // the last loads have ended
+			c.base = c.end
+		}
+		load = liveLoad{number: l.Load, base: c.base}
 	}
 	c.failed += l.Failed - load.failed
 	load.failed = l.Failed
@@ -241,8 +246,8 @@ func (c *liveTrial) addSecond(l lab.Live) second {
 		c.loads = map[string]liveLoad{}
 	}
 	c.loads[l.Arm] = load
-	s := second{At: load.base + l.Elapsed.Seconds(), Rate: l.Rate, Failed: c.failed}
-	c.end = max(c.end, s.At)
+	c.end = max(c.end, load.base+l.Elapsed.Seconds())
+	s := second{At: c.end, Rate: l.Rate, Failed: c.failed}
 	if l.P99 > 0 {
 		s.P50, s.P99 = ms(l.P50), ms(l.P99)
 	}

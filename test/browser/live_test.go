@@ -289,6 +289,9 @@ func TestStoredRunsAreComparedInTheUnitsOfTheirHeadline(t *testing.T) {
 
 	trend := l.open(t, "/trend?experiment=growing&metric=errors", desk)
 	await(t, trend, "the trend", `document.querySelector("figure svg") && document.querySelector("tbody")`)
+	if note := eval[string](t, trend, `document.querySelector("figcaption").textContent`); strings.Contains(note, "Quick") {
+		t.Errorf("the trend without a quick run says %q", note)
+	}
 	for _, want := range []string{"0.02 %", "0.04 %"} {
 		if text := eval[string](t, trend, `document.querySelector("tbody").textContent`); !strings.Contains(text, want) {
 			t.Errorf("the errors of the runs are %q, want %s", text, want)

@@ -86,7 +86,7 @@ function draw(container: HTMLElement, points: Point[], changes: Change[], metric
     const of = armStyle(lines, "", i);
     const mine = points.filter((p) => line(p) === name).map((p) => ({ ...p, at: runs.indexOf(p.run) + 1 }));
     return [
-      Plot.line(mine, { x: "at", y: "value", z: (p: Point) => p.quick, stroke: of.color, strokeWidth: of.width, strokeDasharray: of.dash }),
+      Plot.line(mine, { x: "at", y: "value", z: (p: Point) => p.quick, stroke: of.color, strokeWidth: of.width, strokeDasharray: of.dash, strokeOpacity: (p: Point) => (p.quick ? 0.5 : 1) }),
       ...(runs.length > 100 ? [] : [Plot.dot(mine, { x: "at", y: "value", symbol: of.symbol, fill: (p: Point) => (p.quick ? "var(--paper)" : of.color), stroke: of.color, r: 3.5, href: (p: Point) => reportPath(p.run), title: (p: Point) => `${name}, ${formatTime(p.started)}: ${text(p)} ${unit}${p.quick ? ", quick" : ""}` })]),
     ];
   });
@@ -100,7 +100,7 @@ function draw(container: HTMLElement, points: Point[], changes: Change[], metric
     marks: [Plot.gridY({ ...grid, ticks: 6 }), ...marks],
   }));
   const legend = element("ul", { class: "legend" }, ...lines.map((name, i) => element("li", { class: "check" }, swatch(armStyle(lines, "", i)), name)));
-  const note = `${runs.length === 1 ? "One run" : `${runs.length} runs`}, oldest first${oneDay ? ` (${day(points[0].started)})` : ""}, evenly spaced. Quick runs have lines of their own${runs.length > 100 ? "" : ", with hollow symbols"}.` + (all.length > most ? ` The chart shows the first ${most} of ${all.length} lines; the table shows all.` : "") + (metric in exceeding && points.some((p) => p.lost) ? " A call that failed or was dropped counts as its deadline; >: a lower bound." : "") + " A change of the machine between runs changes the values too.";
+  const note = `${runs.length === 1 ? "One run" : `${runs.length} runs`}, oldest first${oneDay ? ` (${day(points[0].started)})` : ""}, evenly spaced.` + (points.some((p) => p.quick) ? ` Quick runs have paler lines of their own${runs.length > 100 ? "" : ", with hollow symbols"}.` : "") + (all.length > most ? ` The chart shows the first ${most} of ${all.length} lines; the table shows all.` : "") + (metric in exceeding && points.some((p) => p.lost) ? " A call that failed or was dropped counts as its deadline; >: a lower bound." : "") + " A change of the machine between runs changes the values too.";
   const table = withTools(buildTable({ columns: [{ name: "run" }, { name: "started" }, { name: "arm" }, { name: unit, number: true }, { name: "kind" }], rows: [...points].reverse().map((p) => [p.run, formatTime(p.started), line(p), text(p), [p.quick ? "quick" : "", p.partial ? "stopped early" : ""].filter((k) => k).join(", ")]) }), title);
   table.querySelector(".scroll")?.classList.add("tall");
   const picture = element("div", { class: "picture" }, drawn);

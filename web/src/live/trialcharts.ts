@@ -24,13 +24,29 @@ const figure = (title: string, note: string, drawn: Node) => element("figure", {
 
 const eventTimes = (state: State): number[] => (state.now?.events ?? []).map((e) => e.at_ms / 1000);
 
+// together is the time in seconds within which arms side by side report the same second.
+const together = 0.05;
+
+// failedBars are the calls that failed between one second and the next. The same second of arms side by side is one bar, or
+// the bars would be as narrow as the time between the reports.
+function failedBars(seconds: Second[]): { x1: number; x2: number; rate: number }[] {
+  const bars: { x1: number; x2: number; failed: number }[] = [];
+  let failed = 0;
+  for (const s of seconds) {
+    const last = bars[bars.length - 1];
+    if (last && s.at_s - last.x2 < together) {
+      last.x2 = s.at_s;
+      last.failed += s.failed - failed;
+    } else bars.push({ x1: last?.x2 ?? 0, x2: s.at_s, failed: s.failed - failed });
+    failed = s.failed;
+  }
+  return bars.filter((b) => b.failed > 0 && b.x2 > b.x1).map((b) => ({ x1: b.x1, x2: b.x2, rate: -b.failed / (b.x2 - b.x1) }));
+}
+
 // rateChart draws the calls that ended in each second, and below the line those that failed.
 function rateChart(seconds: Second[], state: State, width: number): HTMLElement | null {
   if (seconds.length < 2) return null;
-  const failed = seconds.map((s, i) => {
-    const from = seconds[i - 1] ?? { at_s: 0, failed: 0 };
-    return { x1: from.at_s, x2: s.at_s, rate: -(s.failed - from.failed) / (s.at_s - from.at_s) };
-  }).filter((f) => f.x2 > f.x1 && f.rate < 0); // loads side by side do not follow each other
+  const failed = failedBars(seconds);
   const marks = eventTimes(state);
   const last = seconds[seconds.length - 1];
   return figure("Calls, by second", failed.length ? "Failed calls are below the line." : "", plot(`${short(last.rate)} calls in the last second, ${last.failed} failed since the start`, {
