@@ -171,9 +171,13 @@ func ofSize(d result.Document) string {
 // mostWarnings of a run are on its page.
 const mostWarnings = 5
 
-// doubts are those of the list, and what the run itself says.
+// doubts are what guards marked in a run that was accepted, those of the list, and what the run itself says.
 func doubts(f finding, d result.Document) string {
-	all := append([]string{}, f.Doubt...)
+	var all []string
+	if why := marks(d, f.Fails...); len(why) > 0 {
+		all = append(all, "The [guards](../decisions/0047-findings.md) refuse this run, and it was accepted by hand: "+report.Escape(strings.Join(why, "; "))+".")
+	}
+	all = append(all, f.Doubt...)
 	open, pairs := 0, 0
 	for _, v := range d.Verdicts {
 		if v.Kind.AnswersQuestion() && !v.Secondary {

@@ -13,6 +13,7 @@ import (
 
 	"rpclab/experiments"
 	"rpclab/internal/process"
+	"rpclab/internal/report"
 	"rpclab/internal/testkit"
 )
 
@@ -49,6 +50,11 @@ func TestPagesAreThoseOfTheirDocuments(t *testing.T) {
 		}
 		if document == nil {
 			continue
+		}
+		for _, why := range marks(document.document, f.Fails...) {
+			if !strings.Contains(said, report.Escape(why)) {
+				t.Errorf("%s: guards marked its run, and the page does not say so: %s", f.Name, why)
+			}
 		}
 		for name, text := range drawn(f, *document) {
 			if readText(t, filepath.Join(repository.dir, name)) != text {

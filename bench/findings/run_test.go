@@ -224,8 +224,12 @@ func TestGuardsRefuseAPage(t *testing.T) {
 		t.Errorf("a marked run: %d runs, and the page changed", runs())
 	}
 	code, said = s.run(t, "-only", "first", "-force")
-	if now := readText(t, s.dir+"/pages/first.md"); code != 0 || runs() != 2 || !strings.Contains(now, "marker of the busy run") {
+	now := readText(t, s.dir+"/pages/first.md")
+	if code != 0 || runs() != 2 || !strings.Contains(now, "marker of the busy run") {
 		t.Errorf("-force: exit code %d, %d runs\n%s\n%s", code, runs(), said, now)
+	}
+	if !strings.Contains(now, "accepted by hand: other programs used 50 % of the CPU time.") || strings.Contains(page, "accepted by hand") {
+		t.Errorf("the page of an accepted run does not name what guards marked, or that of another run does:\n%s\n%s", now, page)
 	}
 	if code, said := s.run(t, "-for", "2m", "-plan"); code != 0 || runs() != 2 {
 		t.Errorf("-plan: exit code %d, %d runs\n%s", code, runs(), said)
@@ -309,6 +313,33 @@ func starved(trials int) (all []result.MachineWarning) {
 		all = append(all, result.MachineWarning{Kind: result.ProcessStarved, Arm: "one", Round: round + 1})
 	}
 	return all
+}
+
+// A finding is not current after a change of the rule that ends a run, or of any part of its command.
+func TestTheSumOfAFindingCoversItsCommandAndTheEndOfARun(t *testing.T) {
+	dir := t.TempDir()
+	sum := func(name string) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(tiny), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		sum, err := sources{}.of(finding{Experiment: file, Flags: "--quick"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sum
+	}
+	if sum("one.yaml") == sum("other.yaml") {
+		t.Error("two commands with the same flags and definition have one sum")
+	}
+	t.Chdir(root)
+	files, err := sourceFiles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(files, ending) || !strings.Contains(readText(t, ending), ") untilDecided(") || slices.Contains(files, "cmd/rpclab/list.go") {
+		t.Errorf("the sum covers %d files, want %s with the rule untilDecided and no other command", len(files), ending)
+	}
 }
 
 // A stored document gives the same page and picture as the whole one, in fewer bytes.

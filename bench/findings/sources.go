@@ -10,11 +10,14 @@ import (
 	"strings"
 )
 
-// other are the packages of the program whose changes do not change what is measured.
+// ending is the file that decides when a run ends.
+const ending = "cmd/rpclab/run.go"
+
+// other are the packages of the program whose changes do not change what is measured, except for ending.
 var other = []string{"cmd/rpclab", "deploy", "experiments", "internal/cluster/kubernetes", "internal/image", "internal/report", "internal/suggest", "internal/web"}
 
 // sources are those that measure: the packages of rpclab with the files that they embed, such as the servers in
-// other languages, and the versions of other modules.
+// other languages, the rule that ends a run, and the versions of other modules.
 type sources struct{ sum, commit string }
 
 func readSources() (s sources, err error) {
@@ -57,7 +60,7 @@ func sourceFiles() ([]string, error) {
 	files := []string{"go.mod", "go.sum"}
 	for line := range strings.Lines(string(out)) {
 		file, own := strings.CutPrefix(strings.TrimSpace(line), "rpclab/")
-		if own && !slices.ContainsFunc(other, func(dir string) bool { return strings.HasPrefix(file, dir+"/") }) {
+		if own && (file == ending || !slices.ContainsFunc(other, func(dir string) bool { return strings.HasPrefix(file, dir+"/") })) {
 			files = append(files, file)
 		}
 	}
@@ -71,5 +74,5 @@ func (s sources) of(f finding) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s", s.sum, f.Flags, definition)))[:16], nil
+	return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s", s.sum, strings.Join(f.command(), " "), definition)))[:16], nil
 }

@@ -230,7 +230,7 @@ func TestAWarningNamesEachFailedTrial(t *testing.T) {
 	d.Arms[1].Trials[0].Failed = "the caller died"
 	d.Arms[1].Trials[0].Lost = []string{"server b0 exited unexpectedly"}
 	got := strings.Join(Assemble(d).Warnings, "\n")
-	want := "base, rounds 2 and 3 gave no measurement: the caller died after 1.2 s\n" +
+	want := "base, rounds 2 and 3 gave no measurement, first: the caller died after 1.2 s\n" +
 		"other at load.burst=300, round 1 gave no measurement: the caller died\n" +
 		"other at load.burst=300, round 1: server b0 exited unexpectedly"
 	if got != want {

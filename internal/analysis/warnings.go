@@ -21,7 +21,7 @@ func warnings(arm result.Arm) []string {
 		all = append(all, fmt.Sprintf("%s: the route %s is not proven, because no test of rpclab runs it: check which backends were called, and the proxies' own metrics", place(arm), arm.Route))
 	}
 	for _, failed := range arm.FailedTrials() {
-		all = append(all, fmt.Sprintf("%s, %s gave no measurement: %s", place(arm), failed.Where(), failed.Reason))
+		all = append(all, fmt.Sprintf("%s, %s gave no measurement%s%s", place(arm), failed.Where(), failed.Before(), failed.Reason))
 	}
 	for _, t := range arm.Trials {
 		for _, lost := range t.Lost {

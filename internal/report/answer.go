@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"rpclab/internal/result"
+	"rpclab/internal/result/failure"
 )
 
 // Answer is the finding of a run in a sentence or two. If backends were added, removed or killed, it
@@ -22,18 +23,21 @@ func Answer(d result.Document) string {
 	return found(d) + unmeasured(d)
 }
 
-// unmeasured names the arms of which no trial was measured, and why the first was not; "": there are none.
+// unmeasured names the arms of which no trial was measured, and why: the first reason, if there are others. "": there are
+// no such arms.
 func unmeasured(d result.Document) (text string) {
 	for _, a := range d.Arms {
 		failed := func(t result.Trial) bool { return t.Failed != "" }
 		if d.Partial || len(a.Trials) == 0 || slices.ContainsFunc(a.Trials, func(t result.Trial) bool { return !failed(t) }) {
 			continue
 		}
-		const longest = 100                                              // that an answer quotes
-		why, _, _ := strings.Cut(a.Trials[0].Failed, "; its last lines") // a log follows
+		const longest = 100 // that an answer quotes
+		reasons := a.FailedTrials()
+		why := reasons[0]
+		why.Varies = why.Varies || len(reasons) > 1
 		rounds := result.RoundsOf(a.Trials)
 		in := map[bool]string{true: " in any of " + plural(rounds, "round")}[rounds > 1]
-		text += fmt.Sprintf(" %s gave no measurement%s: %s.", clean(a.Name)+at(a.Cell), in, cut(clean(why), longest))
+		text += fmt.Sprintf(" %s gave no measurement%s%s%s.", clean(a.Name)+at(a.Cell), in, why.Before(), cut(clean(failure.WithoutLog(why.Reason)), longest))
 	}
 	return text
 }
@@ -73,9 +77,14 @@ func found(d result.Document) string {
 	case len(metrics) > 0 && noneFit(d):
 		return "No verdict: " + cmp.Or(bottleneck(d), "the full report says why") + "."
 	case len(metrics) > 0:
-		could := ""
-		if ci := rangeOf(outcomes(d, metrics[0])); ci[1] > 0 && metrics[0] != "failed" {
-			could = fmt.Sprintf(": %s between %s and %s", shortName(metrics[0]), percentChange(ci[0]), percentChange(ci[1]))
+		all, could := outcomes(d, metrics[0]), ""
+		if ci := rangeOf(all); ci[1] > 0 {
+			if metrics[0] != "failed" {
+				could = fmt.Sprintf(": %s between %s and %s", shortName(metrics[0]), percentChange(ci[0]), percentChange(ci[1]))
+			}
+			for _, clause := range unjudged(all) {
+				could += "; " + clause
+			}
 		}
 		return "No difference found between " + clean(d.Baseline) + " and any other arm" + could + "."
 	}

@@ -25,6 +25,8 @@ func TestTheAnswerSummarizesTheVerdicts(t *testing.T) {
 	tail.Rounds, tail.Cycles, tail.Cause = 2, 6, &result.Cause{Kind: result.CauseRounds, Have: 2, Needed: 4, Groups: true}
 	median.Rounds, median.Cycles, median.Cause = 12, 1, &result.Cause{Kind: result.CauseNotTested, Metric: "latency_p99"}
 	cpu.Rounds, cpu.Cycles = 12, 1
+	unfit := verdict("latency_p50", "c", cell, .03, 0, 0, "undecided", "baseline")
+	unfit.Unfit = true
 	capacity := verdict("capacity", "pool", nil, 1.4, 1.2, 1.6, "better", "baseline")
 	for want, d := range map[string]result.Document{
 		"At the median, new-channel is slower than shared (1.39 times as long); endpointslice is as fast as shared (−1.0 % to +2.0 %: no difference that matters); undecided for kuberesolver (−8.0 % to +11 %). " +
@@ -42,7 +44,11 @@ func TestTheAnswerSummarizesTheVerdicts(t *testing.T) {
 		"At the median, b is faster than shared (at most 0.33 times as long); a is slower than shared (at least 3.00 times as long).": some(five,
 			withBound(verdict("latency_p50", "b", cell, .33, .3, .4, "better", "baseline"), result.UpperBound),
 			withBound(verdict("latency_p50", "a", cell, 3, 2.9, 3.1, "worse", "baseline"), result.LowerBound)),
-		"pool has a higher capacity than shared (1.40 times as many calls a second).":                 some(five, capacity),
+		"pool has a higher capacity than shared (1.40 times as many calls a second).": some(five, capacity),
+		"At the median, a is faster than shared (0.50 times as long); undecided for b (−50 % to +100 %); no verdict for c.": some(five,
+			verdict("latency_p50", "a", cell, .5, .4, .6, "better", "baseline"), verdict("latency_p50", "b", cell, 1, .5, 2, "undecided", "baseline"), unfit),
+		"No difference found between shared and any other arm: p50 between −50 % and +100 %; no verdict for c.": some(five,
+			verdict("latency_p50", "a", cell, 1, .5, 2, "undecided", "baseline"), unfit),
 		"No difference found between shared and any other arm: p50 between −50 % and +100 %.":         some(five, verdict("latency_p50", "a", cell, 1, .5, 2, "undecided", "baseline")),
 		"No verdict: 2 rounds, and at least 4 are needed to tell a difference from chance.":           some(small(2, w[0], w[1]), verdict("latency_p50", "a", cell, 1, .5, 2, "undecided", "baseline")),
 		"No verdict: 2 groups of cycles, and at least 4 are needed to tell a difference from chance.": some(inTurns, tail, median, cpu),
@@ -315,5 +321,11 @@ func TestAnAnswerNamesArmsWithoutAMeasurement(t *testing.T) {
 	const want = "memory gave no measurement in any of 2 rounds: the caller died 2 s into the load: exit status 2."
 	if got := Answer(d); !strings.HasSuffix(got, " "+want) || strings.Contains(got, "shared gave") {
 		t.Errorf("%q, want it to end with %q", got, want)
+	}
+	for _, other := range []string{"the caller died 3 s into the load: exit status 2", "no port is free"} {
+		d.Arms[1].Trials[1].Failed = other
+		if got := Answer(d); !strings.HasSuffix(got, "in any of 2 rounds, first: the caller died 2 s into the load: exit status 2.") {
+			t.Errorf("%q, want it to call the first of two reasons the first", got)
+		}
 	}
 }

@@ -30,7 +30,7 @@ func failures(p *page, d result.Document) {
 			if limit != "" {
 				limit = " (" + limit + ")"
 			}
-			said = append(said, fmt.Sprintf("%s, %s: no measurement%s: %s", name, failed.Where(), limit, cut(clean(failed.Reason), 400)))
+			said = append(said, fmt.Sprintf("%s, %s: no measurement%s%s%s", name, failed.Where(), limit, failed.Before(), cut(clean(failed.Reason), 400)))
 		}
 	}
 	if len(said) == 0 {

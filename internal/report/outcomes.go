@@ -17,7 +17,7 @@ type outcome struct {
 	everywhere        bool       // no cell has another decision
 	some              bool       // other cells have another decision, and so many arms have such cells that none is named
 	low, high         float64    // of the ratios
-	ci                [2]float64 // over the cells that can be judged; 0: none
+	ci                [2]float64 // over the cells that can be judged; 0: none, so there is no verdict
 	bound             result.RatioBound
 }
 
@@ -45,6 +45,9 @@ func inOrder(headline []string) func(a, b string) int {
 }
 
 func (o outcome) decided() bool { return o.decision != "undecided" }
+
+// judged reports whether the arm has an interval in any cell.
+func (o outcome) judged() bool { return o.ci[1] > 0 }
 
 // where is " at burst = 1 and 2", or "" if no cell has another decision.
 func (o outcome) where() string {
@@ -110,7 +113,7 @@ func outcomes(d result.Document, metric string) (all []outcome) {
 }
 
 // answers has one clause for each decision and reference arm, and last those of the undecided arms, with the range of
-// the difference that is still possible. Arms with other decisions in other cells have clauses of their own.
+// the difference that is still possible, and those of the arms without a verdict. Arms with other decisions in other cells have clauses of their own.
 func answers(d result.Document, all []outcome, metric string) (clauses []string) {
 	words := comparativeOf(metric)
 	all = brief(all)
@@ -141,12 +144,20 @@ func answers(d result.Document, all []outcome, metric string) (clauses []string)
 			}
 		}
 	}
-	for _, open := range byWhere(all, func(o outcome) bool { return !o.decided() }) {
+	for _, open := range byWhere(all, func(o outcome) bool { return !o.decided() && o.judged() }) {
 		text := "undecided for " + namesOf(open) + open[0].where()
-		if ci := rangeOf(open); ci[1] > 0 && metric != "failed" {
-			text += " (" + percentRange(ci) + ")"
+		if metric != "failed" {
+			text += " (" + percentRange(rangeOf(open)) + ")"
 		}
 		clauses = append(clauses, text)
+	}
+	return append(clauses, unjudged(all)...)
+}
+
+// unjudged has a clause for the arms without a verdict: those that are undecided and have no interval.
+func unjudged(all []outcome) (clauses []string) {
+	for _, who := range byWhere(all, func(o outcome) bool { return !o.decided() && !o.judged() }) {
+		clauses = append(clauses, "no verdict for "+namesOf(who)+who[0].where())
 	}
 	return clauses
 }

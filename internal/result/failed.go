@@ -14,6 +14,7 @@ import (
 type FailedTrials struct {
 	Rounds []int  // in order, at least one
 	Reason string // of the first, with the log of a process that died
+	Varies bool   // the reasons of others differ from it in figures, or in the words for a limit
 }
 
 // FailedTrials returns the trials of an arm without a measurement by reason, see [failure.Same].
@@ -27,6 +28,7 @@ func (a Arm) FailedTrials() (all []FailedTrials) {
 			all = append(all, FailedTrials{Reason: t.Failed})
 			i = len(all) - 1
 		}
+		all[i].Varies = all[i].Varies || failure.WithoutLog(t.Failed) != failure.WithoutLog(all[i].Reason)
 		all[i].Rounds = append(all[i].Rounds, t.Round)
 	}
 	for i := range all { // an arm that is up in several groups of arms has a trial in each
@@ -47,6 +49,14 @@ func RoundsOf(trials []Trial) int {
 
 // Where names the rounds as [RoundsInWords] does.
 func (f FailedTrials) Where() string { return RoundsInWords(f.Rounds) }
+
+// Before is what text has before the reason: ": ", or ", first: " if those of others differ.
+func (f FailedTrials) Before() string {
+	if f.Varies {
+		return ", first: "
+	}
+	return ": "
+}
 
 // RoundsInWords names rounds that are in order: "round 1", "rounds 2 to 5", "rounds 1, 2 and 4", "12 rounds from 1 to 40".
 func RoundsInWords(rounds []int) string {

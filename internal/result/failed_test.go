@@ -15,9 +15,12 @@ func TestFailedTrialsWithOneReasonAreTogether(t *testing.T) {
 	for i, reason := range []string{died("1.7"), "", died("12"), "no port is free", died("1.9"), "no port is free"} {
 		a.Trials = append(a.Trials, Trial{Round: i + 1, Failed: reason})
 	}
-	want := []FailedTrials{{[]int{1, 3, 5}, died("1.7")}, {[]int{4, 6}, "no port is free"}}
-	if got := a.FailedTrials(); !reflect.DeepEqual(got, want) {
+	want := []FailedTrials{{[]int{1, 3, 5}, died("1.7"), true}, {[]int{4, 6}, "no port is free", false}}
+	if got := a.FailedTrials(); !reflect.DeepEqual(got, want) || got[0].Before() != ", first: " || got[1].Before() != ": " {
 		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got := (Arm{Trials: []Trial{{Round: 1, Failed: died("2") + "one log"}, {Round: 2, Failed: died("2") + "another"}}}).FailedTrials(); len(got) != 1 || got[0].Varies {
+		t.Errorf("%+v, want one reason that does not vary: the logs alone differ", got)
 	}
 	var inGroups Arm // up in each of two groups of arms
 	for _, round := range []int{1, 2, 1, 2} {
