@@ -217,32 +217,58 @@ seconds. This command measures them again:
 	return b.String()
 }
 
-// scenariosAnswer says in a sentence how the other paths compare with headless.
+// scenariosAnswer says how the other paths compare with headless. A case that is undecided is neither different nor equal.
 func scenariosAnswer(all map[string][]measured) string {
 	cases, slower := 0, []float64{}
-	var notSlower, envoy []string
+	clusterIP, envoy := map[string][]string{}, map[string][]string{} // cases by decision
 	for _, languageName := range slices.Sorted(maps.Keys(all)) {
 		for i, m := range all[languageName] {
 			cases++
-			if v := pathVerdict(m.Document, "clusterip"); v.Decision == "worse" {
-				slower = append(slower, v.Ratio)
-			} else {
-				notSlower = append(notSlower, scenarios[i].what+", in "+languageNames[languageName])
-			}
-			if pathVerdict(m.Document, "envoy").Decision != "undecided" {
-				envoy = append(envoy, scenarios[i].what+", in "+languageNames[languageName])
+			name := scenarios[i].what + ", in " + languageNames[languageName]
+			direct, meshed := pathVerdict(m.Document, "clusterip"), pathVerdict(m.Document, "envoy")
+			clusterIP[direct.Decision] = append(clusterIP[direct.Decision], name)
+			envoy[meshed.Decision] = append(envoy[meshed.Decision], name)
+			if direct.Decision == "worse" {
+				slower = append(slower, direct.Ratio)
 			}
 		}
 	}
+	named := func(these []string) string {
+		if len(these) == cases {
+			return fmt.Sprintf("all %d cases", cases)
+		}
+		return cmp.Or(strings.Join(these, "; "), "none")
+	}
 	return fmt.Sprintf("**In %d of %d cases ClusterIP took longer than headless, %.1f to %.1f times as long, because one pod answered all calls.**\n"+
-		"Cases in which it was not slower: %s.\nCases in which Envoy and headless differed: %s.",
-		len(slower), cases, slices.Min(slower), slices.Max(slower), orNone(notSlower), orNone(envoy))
+		"ClusterIP was faster than headless: %s. Equivalent: %s. Undecided: %s.\n"+
+		"Envoy was slower than headless: %s. Faster: %s. Equivalent: %s. Undecided: %s.",
+		len(slower), cases, slices.Min(slower), slices.Max(slower), named(clusterIP["better"]), named(clusterIP["equivalent"]), named(clusterIP["undecided"]),
+		named(envoy["worse"]), named(envoy["better"]), named(envoy["equivalent"]), named(envoy["undecided"]))
+}
+
+// An undecided verdict is not a statement that two paths take the same time, and an equivalent one is no difference.
+func TestTheAnswerOnTheScenariosSeparatesUndecidedFromEquivalent(t *testing.T) {
+	t.Parallel()
+	of := func(clusterIP, envoy string) measured {
+		var d result.Document
+		for arm, decision := range map[string]string{"clusterip": clusterIP, "envoy": envoy} {
+			d.Verdicts = append(d.Verdicts, result.Verdict{Metric: "elapsed", A: arm, B: "headless", Ratio: 2, Decision: decision})
+		}
+		return measured{Document: d}
+	}
+	got := scenariosAnswer(map[string][]measured{"go": {of("worse", "undecided"), of("undecided", "equivalent"), of("equivalent", "better")}})
+	_, got, _ = strings.Cut(got, "\n")
+	want := "ClusterIP was faster than headless: none. Equivalent: 3: one thread in servers, in Go. Undecided: 2: threads in both, in Go.\n" +
+		"Envoy was slower than headless: none. Faster: 3: one thread in servers, in Go. Equivalent: 2: threads in both, in Go. Undecided: 1: one thread in both, in Go."
+	if got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+	if got := scenariosAnswer(map[string][]measured{"python": {of("worse", "undecided"), of("worse", "undecided")}}); !strings.HasSuffix(got, "Equivalent: none. Undecided: all 2 cases.") {
+		t.Errorf("%s\nwant that all cases of Envoy are undecided", got)
+	}
 }
 
 var languageNames = map[string]string{"go": "Go", "python": "Python"}
-
-// orNone joins cases, of which there may be none.
-func orNone(cases []string) string { return cmp.Or(strings.Join(cases, "; "), "none") }
 
 // gatewayCalls is the number of calls that the gateway makes for a request.
 func gatewayCalls(d result.Document) (each int) {
