@@ -53,6 +53,9 @@ var (
 	notRun   = regexp.MustCompile(`^not run: .{10}`)
 	wholly   = regexp.MustCompile(`(?m)^<!-- (Test\w+) executes every command of this page, except those on Kubernetes. -->$`)
 	runs     = regexp.MustCompile(`^(?:go run \./cmd/)?rpclab run `)
+
+	body        = regexp.MustCompile(`(?ms)^func (Test\w+)\(([^\n]*}|.*?^})$`)
+	lineComment = regexp.MustCompile(`(?m)(^|\s)//.*`)
 )
 
 // planned reports whether TestRunsOfThePagesCanBePlanned plans all commands of a block.
@@ -61,16 +64,17 @@ func planned(b pages.Block) bool {
 }
 
 // TestCommandsAreTestedOrThePageSaysWhyNot: a comment above each block of commands names the test that executes it, or says
-// why none does. A block of runs needs no comment, because all runs are planned.
+// why none does. The test asks for the blocks of the page that name it, or goes through all blocks. A block of runs alone
+// needs no comment: TestRunsOfThePagesCanBePlanned plans it, and starts nothing.
 func TestCommandsAreTestedOrThePageSaysWhyNot(t *testing.T) {
-	sources := map[string]string{} // of tests, by name
+	bodies := map[string]string{} // of tests by name, without comments
 	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, "_test.go") {
 			return err
 		}
 		text, err := os.ReadFile(path)
-		for _, found := range function.FindAllStringSubmatch(string(text), -1) {
-			sources[found[1]] = string(text)
+		for _, found := range body.FindAllStringSubmatch(string(text), -1) {
+			bodies[found[1]] = lineComment.ReplaceAllString(found[2], "")
 		}
 		return err
 	})
@@ -82,18 +86,19 @@ func TestCommandsAreTestedOrThePageSaysWhyNot(t *testing.T) {
 		if name == page {
 			name = "docs/" + page
 		}
-		test := ""
+		test, reads := "", []string(nil)
 		if all := wholly.FindStringSubmatch(text); all != nil {
-			test = all[1]
+			test, reads = all[1], []string{"pages.Blocks("}
 		}
 		if one := testedBy.FindStringSubmatch(b.Note); one != nil {
-			test = one[1]
+			test, reads = one[1], []string{"pages.TestedBy(", b.Note} // a test of another module has the note
 		}
+		has := func(part string) bool { return strings.Contains(bodies[test], part) }
 		switch {
 		case test == "" && !notRun.MatchString(b.Note) && !planned(b):
 			t.Errorf("%s:%d: no test executes these commands. Above them, write <!-- tested by TestName --> or <!-- not run: the reason -->", name, b.Line)
-		case test != "" && !strings.Contains(sources[test], name):
-			t.Errorf("%s:%d: no file with the test %s names this page", name, b.Line, test)
+		case test != "" && !(has(name+`"`) && slices.ContainsFunc(reads, has)):
+			t.Errorf("%s:%d: %s does not execute these commands: it lacks the name of this page, or one of %q", name, b.Line, test, reads)
 		}
 	})
 }

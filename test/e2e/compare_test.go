@@ -14,6 +14,7 @@ import (
 	"rpclab/internal/result"
 	"rpclab/internal/result/resulttest"
 	"rpclab/internal/testkit"
+	"rpclab/internal/testkit/pages"
 )
 
 // small is one arm whose p50 is the server's delay, in trials of a fifth of a second.
@@ -369,17 +370,13 @@ func TestRunWritesAssertionsAsJUnit(t *testing.T) {
 // TestThePipelineScriptInTheDocsWorks runs the script in docs/method/comparing.md.
 func TestThePipelineScriptInTheDocsWorks(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/method/comparing.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	script := regexp.MustCompile("(?s)<!-- tested by TestThePipelineScriptInTheDocsWorks -->\n```sh\n(.*?)```").FindSubmatch(page)
-	if script == nil {
-		t.Fatal("the page shows no script")
+	blocks := pages.TestedBy(t, "../../docs/method/comparing.md")
+	if len(blocks) != 1 {
+		t.Fatalf("the page has %d scripts, want 1", len(blocks))
 	}
 	dir := t.TempDir()
 	// The script writes its files to a temporary directory.
-	text := regexp.MustCompile(`\b(before|after|gates|summary)\.(json|xml|md)`).ReplaceAllString(string(script[1]), dir+"/$0")
+	text := regexp.MustCompile(`\b(before|after|gates|summary)\.(json|xml|md)`).ReplaceAllString(blocks[0].Text, dir+"/$0")
 	c := exec.Command("bash", "-c", text)
 	c.Dir = "../.."
 	c.Env = append(os.Environ(), "RPCLAB_DATA_DIR="+dir, "PATH="+filepath.Dir(testkit.Rpclab(t))+":"+os.Getenv("PATH"))

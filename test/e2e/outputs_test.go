@@ -20,6 +20,7 @@ import (
 
 	"rpclab/internal/result"
 	"rpclab/internal/result/resulttest"
+	"rpclab/internal/testkit/pages"
 )
 
 // benchstat is the version of the real one.
@@ -62,11 +63,13 @@ func TestThePageOfOutputs(t *testing.T) {
 		t.Fatal(s.stderr)
 	}
 	storeRun(t, data, "--rounds", "6")
-	block := regexp.MustCompile("(?s)```sh\n(.*?)```").FindSubmatch(page)[1]
+	blocks := pages.TestedBy(t, "../../docs/outputs.md")
+	if len(blocks) != 1 {
+		t.Fatalf("the page has %d blocks of commands, want 1", len(blocks))
+	}
 	used := map[string]bool{}
 	benchmarks := ""
-	for line := range strings.Lines(string(block)) {
-		line, _, _ = strings.Cut(line, "#")
+	for _, line := range blocks[0].Lines() {
 		for _, flag := range regexp.MustCompile(`--[\w-]+`).FindAllString(line, -1) {
 			used[flag] = true
 		}

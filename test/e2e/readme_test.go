@@ -6,21 +6,18 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"rpclab/internal/testkit/pages"
 )
 
-// TestReadmeCommandsWork runs the commands of the README in order.
+// TestReadmeCommandsWork runs the commands of the README that name it, in order.
 func TestReadmeCommandsWork(t *testing.T) {
 	t.Parallel()
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	data := t.TempDir()
 	found := 0
-	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(readme), -1) {
-		for line := range strings.Lines(block[1]) {
-			line, _, _ = strings.Cut(line, "#")
-			args, ok := strings.CutPrefix(strings.TrimSpace(line), "go run ./cmd/rpclab ")
+	for _, block := range pages.TestedBy(t, "../../README.md") {
+		for _, line := range block.Lines() {
+			args, ok := strings.CutPrefix(line, "go run ./cmd/rpclab ")
 			if !ok {
 				t.Errorf("the README has a command without \"go run ./cmd/rpclab\": %s", line)
 				continue

@@ -67,9 +67,9 @@ func TestRelease(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		block := regexp.MustCompile("(?s)<!-- tested by TestRelease -->\n```sh\n(.*?)```").FindSubmatch(page)
-		if block == nil {
-			t.Fatal("the page has no commands")
+		blocks := regexp.MustCompile("(?s)<!-- tested by TestRelease -->\n```sh\n(.*?)```").FindAllSubmatch(page, -1)
+		if len(blocks) != 1 {
+			t.Fatalf("the page has %d blocks of commands, want 1", len(blocks))
 		}
 		downloads, home := t.TempDir(), t.TempDir()
 		for _, file := range []string{only(t, dist, "*_"+runtime.GOOS+"_"+runtime.GOARCH+".tar.gz"), filepath.Join(dist, "SHA256SUMS")} {
@@ -77,7 +77,7 @@ func TestRelease(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		script := strings.ReplaceAll(string(block[1]), "linux_amd64", runtime.GOOS+"_"+runtime.GOARCH)
+		script := strings.ReplaceAll(string(blocks[0][1]), "linux_amd64", runtime.GOOS+"_"+runtime.GOARCH)
 		shell := exec.CommandContext(t.Context(), "bash", "-exc", script+"declare -F __start_rpclab\ncommand -v rpclab")
 		shell.Dir, shell.Env = downloads, []string{"PATH=/usr/bin:/bin:/usr/sbin:/sbin", "HOME=" + home}
 		out, err := shell.CombinedOutput()
