@@ -148,8 +148,8 @@ type labServer struct {
 	try  []string // commands
 }
 
-// runServers starts the servers, in a language, and runs them until Ctrl-C.
-func runServers(c *cobra.Command, f labFlags, languageName string, all []labServer) (err error) {
+// runServers starts the servers, in a language, and runs them until Ctrl-C. It calls started, unless that is nil, when all run.
+func runServers(c *cobra.Command, f labFlags, languageName string, all []labServer, started func()) (err error) {
 	start, end, err := prepareServers(c, f, languageName, all)
 	if err != nil {
 		return err
@@ -167,6 +167,9 @@ func runServers(c *cobra.Command, f labFlags, languageName string, all []labServ
 		for _, try := range s.try {
 			rows = append(rows, []string{s.what, address, strings.ReplaceAll(try, s.Listen, address)})
 		}
+	}
+	if started != nil {
+		started()
 	}
 	showLab(c, rows, func() (failures []string) {
 		for i, d := range running {

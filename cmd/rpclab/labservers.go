@@ -52,7 +52,7 @@ With --on kubernetes they are pods, with ports 30800 and 30051 on every node.`,
 					try: []string{"curl http://" + rest + "/increase/41"}},
 				{what: "grpc", Spec: cluster.Spec{Name: "grpc", Listen: grpc, Args: []string{"--published"}},
 					try: []string{"rpclab load --call python_to_python_simple.Simple_python_python/increase -d '{\"num\": \"{{.Number}}\"}' -c 1 -n 10000 " + grpc}},
-			})
+			}, nil)
 		},
 	}
 	where.register(command.Flags())
@@ -127,7 +127,7 @@ func labStreams(c *cobra.Command, where labFlags, listen, dir, client string) (e
 	return runServers(c, where, language.Go, []labServer{{
 		what: "calculator", try: []string{load + "bidirectional", load + "unary -workers=3"},
 		Spec: cluster.Spec{Name: "calculator", Listen: listen, Args: []string{"--published", "--secured"}, Security: &security.Config{Policy: policy, Keys: keys}},
-	}})
+	}}, nil)
 }
 
 // labLadderFlags are the flags of `rpclab lab up ladder`.
@@ -186,12 +186,18 @@ func labLadder(c *cobra.Command, f labLadderFlags) error {
 	if err != nil {
 		return usageError{err}
 	}
-	if f.script != "" {
-		if err := writeK6(f.script); err != nil {
-			return err
-		}
+	if f.script == "" {
+		return runServers(c, f.labFlags, f.language, servers, nil)
 	}
-	return runServers(c, f.labFlags, f.language, servers)
+	if err := writeK6(f.script); err != nil {
+		return err
+	}
+	started := false
+	err = runServers(c, f.labFlags, f.language, servers, func() { started = true })
+	if !started { // else the same command could not be repeated
+		err = errors.Join(err, os.RemoveAll(f.script))
+	}
+	return err
 }
 
 // servers are the servers of REST and gRPC.

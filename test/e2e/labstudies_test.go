@@ -274,6 +274,24 @@ func TestLabUpLadderServesTheStudysMessagesAndLoad(t *testing.T) {
 	interrupt(t, lab)
 }
 
+func TestLabUpLadderCanBeRepeatedAfterItFailed(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	rest, dir := taken.Addr().(*net.TCPAddr).Port, filepath.Join(t.TempDir(), "k6")
+	s := rpclab(t, "lab", "up", "ladder", "--language", "go", "--cpus", "0", "--memory", "0",
+		"--rest-port", strconv.Itoa(rest), "--port", strconv.Itoa(unusedPorts(t, 1)), "--script", dir)
+	if s.code != 3 || !strings.Contains(s.stderr, "cannot listen on") {
+		t.Errorf("a port that is taken: exit code %d\n%s", s.code, s.stderr)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("a start that failed leaves its script, which keeps the same command from starting: %v", err)
+	}
+}
+
 func TestLabUpLadderServesTheStudysMessagesInJava(t *testing.T) {
 	t.Parallel()
 	rest, port := unusedPorts(t, 1), unusedPorts(t, 1)
