@@ -134,17 +134,34 @@ func (f finding) shortAnswer(d result.Document) (string, error) {
 	if f.Answer == "" {
 		return clause(report.Answer(d)), nil
 	}
-	ratio := func(arm string) (string, error) { // or its range over the cells
-		var ratios []float64
+	ratios := func(arm string, cells []string) (all []float64, err error) { // of some cells; nil: of all
 		for _, v := range d.Verdicts {
-			if v.A == arm && len(d.Headline) > 0 && v.Metric == d.Headline[0] && v.Kind.AnswersQuestion() {
-				ratios = append(ratios, v.Ratio)
+			if v.A == arm && len(d.Headline) > 0 && v.Metric == d.Headline[0] && v.Kind.AnswersQuestion() &&
+				(len(cells) == 0 || slices.Contains(cells, report.CellName(v.Cell))) {
+				all = append(all, v.Ratio)
 			}
 		}
-		if len(ratios) == 0 {
-			return "", fmt.Errorf("the document has no verdict on %s", arm)
+		if len(all) == 0 {
+			err = fmt.Errorf("the document has no verdict on %s", strings.Join(append([]string{arm}, cells...), " at "))
 		}
-		return span("%.3g", ratios), nil
+		return all, err
+	}
+	ratio := func(arm string, cells ...string) (string, error) {
+		all, err := ratios(arm, cells)
+		if err != nil {
+			return "", err
+		}
+		return span("%.3g", all), nil
+	}
+	less := func(arm string, cells ...string) (string, error) { // of the metric, in percent
+		all, err := ratios(arm, cells)
+		if err != nil {
+			return "", err
+		}
+		for i, r := range all {
+			all[i] = 100 * (1 - r)
+		}
+		return span("%.2g", all) + " %", nil
 	}
 	lost := func(arm string) (string, error) { // or its range over the cells
 		var shares []float64
@@ -161,7 +178,7 @@ func (f finding) shortAnswer(d result.Document) (string, error) {
 		}
 		return span("%.2g", shares) + " %", nil
 	}
-	text, err := template.New("answer").Funcs(template.FuncMap{"ratio": ratio, "lost": lost}).Parse(f.Answer)
+	text, err := template.New("answer").Funcs(template.FuncMap{"ratio": ratio, "less": less, "lost": lost}).Parse(f.Answer)
 	if err != nil {
 		return "", fmt.Errorf("answer of %s: %w", f.Name, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"rpclab/experiments"
 	"rpclab/internal/process"
 	"rpclab/internal/report"
+	"rpclab/internal/result"
 	"rpclab/internal/testkit"
 )
 
@@ -135,12 +136,18 @@ func TestNumbersOfPagesHaveNoExponent(t *testing.T) {
 func TestAnAnswerOfTheListHasTheRatiosOfTheDocument(t *testing.T) {
 	d := compared()
 	d.Arms[0].Errors = map[string]uint64{"UNAVAILABLE": 1}
+	for cpus, ratio := range map[float64]float64{0.5: 0.257, 1: 2, 2: 4} {
+		d.Verdicts = append(d.Verdicts, result.Verdict{Metric: "latency_p50", A: "two", B: "other", Cell: result.Cell{"server.cpus": cpus}, Ratio: ratio, Kind: result.OfBaseline})
+	}
 	for text, want := range map[string]string{
-		`One takes {{ratio "one"}} times as long`:         "One takes 1.5 times as long",
-		`One takes {{ratio "two"}} times as long`:         "the document has no verdict on two",
-		`One lost {{lost "one"}}, other {{lost "other"}}`: "One lost 10 %, other none",
-		`Three lost {{lost "three"}}`:                     "the document has no arm three",
-		`One takes {{ratio`:                               "answer of first",
+		`One takes {{ratio "one"}} times as long`:                 "One takes 1.5 times as long",
+		`Two takes {{less "two" "cpus = 0.5"}} less`:              "Two takes 74 % less",
+		`Two takes {{ratio "two" "cpus = 0.5" "cpus = 1"}} times`: "Two takes 0.257–2 times",
+		`Two takes {{ratio "two" "cpus = 3"}} times`:              "the document has no verdict on two at cpus = 3",
+		`One takes {{ratio "six"}} times as long`:                 "the document has no verdict on six",
+		`One lost {{lost "one"}}, other {{lost "other"}}`:         "One lost 10 %, other none",
+		`Three lost {{lost "three"}}`:                             "the document has no arm three",
+		`One takes {{ratio`:                                       "answer of first",
 	} {
 		got, err := finding{Name: "first", Answer: text}.shortAnswer(d)
 		if err != nil {
