@@ -6,7 +6,7 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN CGO_ENABLED=0 go build -trimpath -o /rpclab ./cmd/rpclab
+RUN CGO_ENABLED=0 go build -trimpath -ldflags='-s -w' -o /rpclab ./cmd/rpclab
 
 # Envoy comes from PyPI, as for a user's own machine.
 FROM debian:bookworm-slim@sha256:7b140f374b289a7c2befc338f42ebe6441b7ea838a042bbd5acbfca6ec875818 AS envoy

@@ -42,7 +42,7 @@ says otherwise. Gates can test
 
 Arms whose workload or load differs are not compared, nor are --quick runs with
 full runs, unless --allow names the setting that may differ. There is no verdict
-when other programs used over half of the CPU time in one of the runs, unless
+when other programs used half of the CPU time or more in one of the runs, unless
 --allow names busy.`,
 		Example: `  rpclab compare 20261119 latest
   rpclab compare before.json latest --gate 'p99 ratio < 1.2' --junit gates.xml

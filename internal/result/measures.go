@@ -122,7 +122,7 @@ type Usage struct {
 
 // JVM is what Java virtual machines spent on themselves for a call, in microseconds of elapsed time.
 type JVM struct {
-	Collecting float64 `json:"gc_us"`      // pauses of the program, and cycles of collectors beside it
+	Collecting float64 `json:"gc_us"`      // pauses of the program, and cycles of collectors that run at the same time
 	Compiling  float64 `json:"compile_us"` // of all compiler threads
 }
 

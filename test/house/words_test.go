@@ -29,12 +29,13 @@ var unclear = []struct{ expression, use string }{
 	{`client (was )?told`, "resolver updated"},
 	{`crews?|ailments?|deeds?|lookouts?|vigils?`, "callers, fault, action, watcher"},
 	{`stands? before|stands? between`, "runs between"},
-	{`way of calls|way under comparison`, "route"},
+	{`way of calls|way under comparison|way of the data`, "route, how data flows"},
+	{`beside it|ones? beside`, "next to it, and"},
 }
 
 // TestUnclearWordsAreNotUsed searches every text of the repository that is not generated.
 func TestUnclearWordsAreNotUsed(t *testing.T) {
-	listed, err := exec.Command("git", "-C", root, "ls-files", "-z", "--", "*.md", "*.go", "*.yaml", "*.ts", "*.py", "*.java", "*.rs", "*.txt", "*.json", "*.proto").Output()
+	listed, err := exec.Command("git", "-C", root, "ls-files", "-z", "--", "*.md", "*.go", "*.yaml", "*.ts", "*.py", "*.java", "*.rs", "*.txt", "*.json", "*.proto", "*.svg").Output()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // prometheus starts Prometheus in the network of the nodes, with the configuration of deploy, but for its interval,
-// and the targets that a lab wrote beside it. It returns where Prometheus answers there.
+// and the targets that a lab wrote next to it. It returns where Prometheus answers there.
 func prometheus(t *testing.T, dir string) (url string) {
 	t.Helper()
 	text, err := os.ReadFile("../../deploy/prometheus/prometheus.yml")

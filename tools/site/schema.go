@@ -39,7 +39,7 @@ func (s schema) of() (values schema, ok bool) {
 // reference is the definition to which a schema refers; empty: it is complete.
 func (s schema) reference() string { return strings.TrimPrefix(s.Ref, "#/$defs/") }
 
-// resolve replaces a reference. The description and the default beside it remain.
+// resolve replaces a reference. The description and the default of the field remain.
 func (s schema) resolve(defs map[string]schema) schema {
 	name := s.reference()
 	if name == "" {
