@@ -80,9 +80,9 @@ func TestAnUnknownMeasureRaisesOneWarning(t *testing.T) {
 }
 
 func TestARouteWithoutTestsIsReported(t *testing.T) {
-	for route, want := range map[string]int{"istio": 0, "linkerd": 1} {
-		if said := warnings(result.Arm{Name: "mesh", Route: route}); len(said) != want {
-			t.Errorf("%s: the warnings are %q, want %d", route, said, want)
+	for untested, want := range map[bool]int{false: 0, true: 1} {
+		if said := warnings(result.Arm{Name: "mesh", Route: "linkerd", Untested: untested}); len(said) != want {
+			t.Errorf("untested: %t: the warnings are %q, want %d", untested, said, want)
 		}
 	}
 }

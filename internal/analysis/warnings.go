@@ -11,13 +11,10 @@ import (
 // mostSkew is how far apart callers may start, in milliseconds.
 const mostSkew = 10
 
-// notProven is the route that no test of rpclab runs: Linkerd's programs are in no package registry.
-const notProven = "linkerd"
-
 // warnings say what went wrong in the trials of an arm.
 func warnings(arm result.Arm) []string {
 	var all []string
-	if arm.Route == notProven {
+	if arm.Untested {
 		all = append(all, fmt.Sprintf("%s: the route %s is not proven, because no test of rpclab runs it: check which backends were called, and the proxies' own metrics", place(arm), arm.Route))
 	}
 	for _, failed := range arm.FailedTrials() {

@@ -17,15 +17,9 @@ import (
 // ErrTooLittleMemory is the error of a plan of which not even two arms fit into memory at the same time.
 var ErrTooLittleMemory = errors.New("too little memory")
 
-// How much memory a process needs, in bytes: the resident set at the end of 2 s of calls by four users on a
-// Linux machine with two processors, the largest of the models of a language, rounded up. Most of it is the
-// program and its runtime. A call in flight and a channel count at both ends; they were measured with a burst of
-// 1,000 calls on one channel and on 1,000 channels.
+// How much memory a proxy, a call in flight and a channel need, in bytes, measured like [language.Language.Memory]. The
+// last two count at both ends; they were measured with a burst of 1,000 calls on one channel and on 1,000 channels.
 const (
-	memoryOfRpclab  = 75e6 // a caller, a control plane, a gateway or a forwarder, and a backend in Go
-	memoryOfPython  = 100e6
-	memoryOfRust    = 20e6
-	memoryOfJava    = 300e6
 	memoryOfProxy   = 75e6
 	memoryOfCall    = 40e3
 	memoryOfChannel = 130e3
@@ -35,25 +29,19 @@ const (
 const usableMemory = 0.8
 
 func memoryOfLanguage(name string) float64 {
-	switch name {
-	case "python":
-		return memoryOfPython
-	case "rust":
-		return memoryOfRust
-	case "java":
-		return memoryOfJava
-	}
-	return memoryOfRpclab
+	l, _ := language.Lookup(name) // resolveTrial has found it
+	return float64(l.Memory)
 }
 
 // memoryOf estimates how much memory the processes of a trial use at a time, in bytes.
 func memoryOf(t trial) uint64 {
-	server := memoryOfLanguage(t.language.Name)
+	rpclab := memoryOfLanguage(language.Go) // a caller, a control plane, a gateway or a forwarder
+	server := float64(t.language.Memory)
 	if limit := float64(t.Config.Server.Memory); limit > 0 {
 		server = min(server, limit)
 	}
 	callers := float64(t.Config.CallerCount())
-	all := server*float64(startedBackends(t)) + memoryOfRpclab*callers
+	all := server*float64(startedBackends(t)) + rpclab*callers
 	if name := t.library.language(); name != language.Go {
 		all += memoryOfLanguage(name) * callers
 	}
@@ -62,10 +50,10 @@ func memoryOf(t trial) uint64 {
 		if t.settings.Proxy.Sidecar {
 			proxies = callers
 		}
-		all += memoryOfRpclab + memoryOfProxy*proxies
+		all += rpclab + memoryOfProxy*proxies
 	}
 	if g := t.Config.Gateway; g != nil {
-		all += memoryOfRpclab
+		all += rpclab
 		if g.Language != "" && g.Language != language.Go {
 			all += memoryOfLanguage(g.Language)
 		}
@@ -81,18 +69,18 @@ func memoryOf(t trial) uint64 {
 	return uint64(all + calls*memoryOfCall + channels*memoryOfChannel)
 }
 
-// demand is what arms need at the same time, or what this machine has; 0: no limit.
-type demand struct {
+// resources are what arms need at the same time, or what this machine has; 0: no limit.
+type resources struct {
 	memory uint64 // bytes
 	files  uint64 // of rpclab itself
 }
 
-func (d demand) plus(other demand) demand {
-	return demand{d.memory + other.memory, d.files + other.files}
+func (d resources) plus(other resources) resources {
+	return resources{d.memory + other.memory, d.files + other.files}
 }
 
 // exceeds returns what a limit has too little of; empty: nothing.
-func (d demand) exceeds(limit demand) string {
+func (d resources) exceeds(limit resources) string {
 	switch {
 	case limit.memory > 0 && d.memory > limit.memory:
 		return result.LimitedByMemory
@@ -105,7 +93,7 @@ func (d demand) exceeds(limit demand) string {
 // tooLarge is the error of arms that have to be up at the same time and do not fit.
 type tooLarge struct {
 	arms   []string
-	needed demand
+	needed resources
 	limit  string
 }
 
@@ -114,8 +102,8 @@ func (e tooLarge) Error() string { return strings.Join(e.arms, ", ") + " exceed 
 // divide divides arms into groups that fit into a limit. A unit is arms that are compared with each other, so
 // they stay in one group, in the first with room. Every group has the baseline. limitedBy is what all arms
 // together exceed; empty: they are one group.
-func divide(baseline string, units [][]string, needs map[string]demand, limit demand) (groups [][]string, limitedBy string, err error) {
-	total := func(arms []string) (sum demand) {
+func divide(baseline string, units [][]string, needs map[string]resources, limit resources) (groups [][]string, limitedBy string, err error) {
+	total := func(arms []string) (sum resources) {
 		for _, arm := range arms {
 			sum = sum.plus(needs[arm])
 		}
@@ -174,12 +162,12 @@ func (p Plan) Fit(freeMemory, maxFiles uint64) (fitted Plan, groups *result.Grou
 	if p.Design == "" || p.Design == experiment.Isolated {
 		return p, nil, nil
 	}
-	needs := map[string]demand{} // the most of all cells
+	needs := map[string]resources{} // the most of all cells
 	for _, t := range p.trials {
 		n := needs[t.Arm]
-		needs[t.Arm] = demand{max(n.memory, memoryOf(t)), max(n.files, uint64(childrenOf(t)*filesPerChild))}
+		needs[t.Arm] = resources{max(n.memory, memoryOf(t)), max(n.files, uint64(childrenOf(t)*filesPerChild))}
 	}
-	limit := demand{memory: uint64(usableMemory * float64(freeMemory))}
+	limit := resources{memory: uint64(usableMemory * float64(freeMemory))}
 	if maxFiles > spareFiles {
 		limit.files = maxFiles - spareFiles
 	}
@@ -197,7 +185,7 @@ func (p Plan) Fit(freeMemory, maxFiles uint64) (fitted Plan, groups *result.Grou
 	case err != nil || limitedBy == "": // checkFiles says which arm needs too many files
 		return p, nil, nil
 	}
-	var all demand
+	var all resources
 	for _, n := range needs {
 		all = all.plus(n)
 	}

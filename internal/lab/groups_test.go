@@ -11,26 +11,26 @@ import (
 )
 
 func TestArmsThatDoNotFitTogetherAreDivided(t *testing.T) {
-	needs := map[string]demand{"base": {memory: 10, files: 5}, "a": {memory: 10, files: 5}, "b": {memory: 20, files: 5}, "c": {memory: 10, files: 5}, "d": {memory: 5, files: 5}}
+	needs := map[string]resources{"base": {memory: 10, files: 5}, "a": {memory: 10, files: 5}, "b": {memory: 20, files: 5}, "c": {memory: 10, files: 5}, "d": {memory: 5, files: 5}}
 	units := [][]string{{"a"}, {"b"}, {"c", "d"}}
 	for _, c := range []struct {
-		limit     demand
+		limit     resources
 		want      [][]string
 		limitedBy string
 	}{
-		{demand{}, [][]string{{"base", "a", "b", "c", "d"}}, ""},
-		{demand{memory: 55, files: 25}, [][]string{{"base", "a", "b", "c", "d"}}, ""},
-		{demand{memory: 54}, [][]string{{"base", "a", "b"}, {"base", "c", "d"}}, "memory"},
-		{demand{memory: 35}, [][]string{{"base", "a", "c", "d"}, {"base", "b"}}, "memory"},
-		{demand{memory: 30}, [][]string{{"base", "a"}, {"base", "b"}, {"base", "c", "d"}}, "memory"},
-		{demand{files: 20}, [][]string{{"base", "a", "b"}, {"base", "c", "d"}}, "files"},
+		{resources{}, [][]string{{"base", "a", "b", "c", "d"}}, ""},
+		{resources{memory: 55, files: 25}, [][]string{{"base", "a", "b", "c", "d"}}, ""},
+		{resources{memory: 54}, [][]string{{"base", "a", "b"}, {"base", "c", "d"}}, "memory"},
+		{resources{memory: 35}, [][]string{{"base", "a", "c", "d"}, {"base", "b"}}, "memory"},
+		{resources{memory: 30}, [][]string{{"base", "a"}, {"base", "b"}, {"base", "c", "d"}}, "memory"},
+		{resources{files: 20}, [][]string{{"base", "a", "b"}, {"base", "c", "d"}}, "files"},
 	} {
 		groups, limitedBy, err := divide("base", units, needs, c.limit)
 		if diff := cmp.Diff(c.want, groups); diff != "" || limitedBy != c.limitedBy || err != nil {
 			t.Errorf("%+v: limited by %q, %v; %s", c.limit, limitedBy, err, diff)
 		}
 	}
-	_, _, err := divide("base", units, needs, demand{memory: 29})
+	_, _, err := divide("base", units, needs, resources{memory: 29})
 	var large tooLarge
 	if !errors.As(err, &large) || !slices.Equal(large.arms, []string{"base", "b"}) || large.needed.memory != 30 {
 		t.Errorf("the error is %v, want one on base and b", err)

@@ -44,6 +44,10 @@ func (m Model) Protocol() string {
 type Language struct {
 	Name   string
 	Models []Model // the default first
+	// Memory is how much memory a process of the language uses, in bytes: the resident set at the end of 2 s of calls by
+	// four users on a Linux machine with two processors, the largest of the models, rounded up. Most of it is the program
+	// and its runtime.
+	Memory uint64
 	needs  []need
 	limits func(cpus int, memory uint64) []string // see [Language.LimitEnv]; nil: none
 }
@@ -55,18 +59,18 @@ type need struct{ program, remedy string }
 const Go = "go"
 
 var languages = []Language{
-	{Name: Go, Models: []Model{{Name: "grpc"}, {Name: "rest", REST: true, HTTP2: true}, {Name: "tcp", TCP: true}}, limits: goLimits},
+	{Name: Go, Memory: 75e6, Models: []Model{{Name: "grpc"}, {Name: "rest", REST: true, HTTP2: true}, {Name: "tcp", TCP: true}}, limits: goLimits},
 	{
-		Name: "python", Models: []Model{{Name: "grpc-sync", Threads: 1}, {Name: "grpc-aio"}, {Name: "flask", REST: true, Threads: 1}, {Name: "starlette", REST: true}},
+		Name: "python", Memory: 100e6, Models: []Model{{Name: "grpc-sync", Threads: 1}, {Name: "grpc-aio"}, {Name: "flask", REST: true, Threads: 1}, {Name: "starlette", REST: true}},
 		needs: []need{{"python3", "install Python 3.11 or newer, with venv (Debian: apt-get install python3-venv)"}},
 	},
 	{
-		Name: "rust", Models: []Model{{Name: "grpc"}, {Name: "grpc-single"}, {Name: "axum", REST: true, HTTP2: true}},
+		Name: "rust", Memory: 20e6, Models: []Model{{Name: "grpc"}, {Name: "grpc-single"}, {Name: "axum", REST: true, HTTP2: true}},
 		limits: rustLimits,
 		needs:  []need{{"cargo", "install Rust 1.88 or newer, https://rustup.rs"}},
 	},
 	{
-		Name: "java", Models: []Model{
+		Name: "java", Memory: 300e6, Models: []Model{
 			{Name: "grpc-netty"}, {Name: "grpc-servlet"}, {Name: "rest-blocking", REST: true, Threads: 200}, {Name: "rest-virtual", REST: true}, {Name: "rest-webflux", REST: true},
 		},
 		limits: javaLimits,

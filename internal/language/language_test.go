@@ -230,3 +230,12 @@ func TestLookupSuggestsNames(t *testing.T) {
 		t.Errorf("the default model is %v (error %v), want grpc", m, err)
 	}
 }
+
+// An estimate of 0 bytes would let too many arms start at the same time.
+func TestEveryLanguageSaysHowMuchMemoryItUses(t *testing.T) {
+	for _, l := range All() {
+		if l.Memory == 0 {
+			t.Errorf("the memory of a process in %s is not known", l.Name)
+		}
+	}
+}

@@ -148,8 +148,11 @@ const (
 	tooFewCalls = "too-few-calls"
 )
 
-// pickedByKernel is the PickedBy of routes that send each connection to a random backend.
-const pickedByKernel = "kernel"
+// The PickedBy of routes that send each connection to a random backend, and of routes to one address.
+const (
+	pickedByKernel = "kernel"
+	pickedByNobody = "nobody"
+)
 
 // callPath explains the balance by the route and the channels.
 func callPath(a result.Arm) expectation {
@@ -162,7 +165,7 @@ func callPath(a result.Arm) expectation {
 	discovers := a.Discovery == "dns" || a.Discovery == "watch" // the client itself knows every backend
 	drawn := a.PickedBy == pickedByKernel
 	switch {
-	case a.Route == "direct":
+	case a.PickedBy == pickedByNobody:
 		return expectation{"the client dials one backend by its address", oneTakesAll}
 	case (a.Channel == "per-request" || a.Channel == "own-connection") && a.Describe != "":
 		return expectation{strings.TrimRight(clean(a.Describe), "."), ""} // as many calls as a request makes

@@ -24,6 +24,8 @@ func base(name, question string) result.Document {
 // onRoute adds what a run records of the arm's route.
 func onRoute(a result.Arm) result.Arm {
 	switch a.Route {
+	case "direct":
+		a.PickedBy = pickedByNobody
 	case "clusterip", "forwarder", "nodeport":
 		a.PickedBy, a.Update = pickedByKernel, "the client is not updated; a connection stays with its backend until it breaks"
 	case "headless":

@@ -257,6 +257,8 @@ type Arm struct {
 	// Tool is the program that the route needs, as Machine.Tools names it; empty: none, or the
 	// document is older.
 	Tool string `json:"tool,omitempty"`
+	// Untested means that no test of rpclab calls through the route.
+	Untested bool `json:"untested,omitempty"`
 	// Limited says how the load generator limited these numbers; empty: not at all.
 	Limited string `json:"limited,omitempty"`
 	// Capacity is the result of a search load; nil: the load was no search. Then Measures are

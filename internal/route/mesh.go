@@ -18,6 +18,7 @@ var Linkerd = Route{
 	Doc:      "every call goes through Linkerd's proxies in the pods of caller and backend, which choose the backend that is likely to respond first",
 	PickedBy: PickedByProxy,
 	Update:   meshUpdatesProxy,
+	Untested: true, // its programs are in no package registry
 	OnlyOn:   kubernetes, Mesh: "linkerd",
 	Open: openMesh,
 }

@@ -51,6 +51,8 @@ type Route struct {
 
 	// Binary is the program that must be installed: envoy; empty: none.
 	Binary string
+	// Untested says that no test of rpclab calls through the route.
+	Untested bool
 	// OnlyOn is the only cluster that has the route: kubernetes; empty: every cluster has it.
 	OnlyOn string
 	// Mesh is the service mesh that injects proxies into the pods of callers and backends, as in
