@@ -72,7 +72,7 @@ func (o Options) Command(experiment string) string {
 		words = append(words, "--mix", Mix(o.Mix).String())
 	}
 	if len(o.Flow) > 0 {
-		words = append(words, "--flow", quoted(strings.Join(o.Flow, ",")))
+		words = append(words, "--flow", strings.Join(o.Flow, ","))
 	}
 	if o.AllowDisruption {
 		words = append(words, "--allow-disruption")
