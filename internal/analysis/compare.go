@@ -87,7 +87,7 @@ func largerMargin(a, b result.Document) float64 {
 
 // ratioOptions are the options of a ratio of two runs; family is how many ratios share the 5 % error.
 func ratioOptions(m metric, a, b result.Document, family int) verdict.Options {
-	return verdict.Options{Family: family, Margin: largerMargin(a, b), Seed: experiment.Seed(1, "compare"), LowerIsBetter: !m.higher}
+	return verdict.Options{Family: family, Margin: largerMargin(a, b), Seed: experiment.DeriveSeed(1, "compare"), LowerIsBetter: !m.higher}
 }
 
 // ratio compares the arm's metric in both runs. family is how many ratios share the 5 % error.

@@ -92,13 +92,13 @@ func stallsOf(arm result.Arm) (all []result.MachineWarning) {
 		}
 	}
 	for _, kind := range kinds {
-		all = append(all, together(byKind[kind]))
+		all = append(all, mergeWarnings(byKind[kind]))
 	}
 	return all
 }
 
-// together is one warning for several of the same kind and arm, at least one.
-func together(all []result.MachineWarning) result.MachineWarning {
+// mergeWarnings returns one warning for several of the same kind and arm, at least one.
+func mergeWarnings(all []result.MachineWarning) result.MachineWarning {
 	w := all[0]
 	if len(all) == 1 {
 		return w

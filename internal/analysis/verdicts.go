@@ -115,7 +115,7 @@ func settled(v result.Verdict) bool {
 func verdictOn(d result.Document, m metric, p comparison, inCell []result.Arm, tests int) result.Verdict {
 	o := verdict.Options{
 		Family: tests, Share: verdict.ErrorShare(d.Looks, min(lastRound(p.a), lastRound(p.b))), Margin: d.Margin,
-		Seed: experiment.Seed(d.Seed, "verdict"), LowerIsBetter: !m.higher,
+		Seed: experiment.DeriveSeed(d.Seed, "verdict"), LowerIsBetter: !m.higher,
 	}
 	p, repeats, others, cycles := p.inGroups(d, m, inCell)
 	value := m.between(p.a, p.b)

@@ -32,5 +32,5 @@ type CalculatorOptions struct {
 	Ahead    string          `json:"ahead,omitempty"`
 	JWT      string          `json:"jwt,omitempty"`      // [TokenOnce] or [TokenPerCall]; empty: no tokens
 	Metadata int             `json:"metadata,omitempty"` // further metadata entries of each call
-	Security security.Config `json:"party"`              // policy and keys of the client; the key's name is its identity
+	Security security.Config `json:"security"`           // policy and keys of the client; the key's name is its identity
 }

@@ -37,7 +37,7 @@ type Target struct {
 // Job describes the calls that a caller makes. It is sent to other processes as JSON.
 type Job struct {
 	Channels Channels      `json:"channels"`
-	Timeout  time.Duration `json:"timeout"` // deadline of a call, counted from sending
+	Timeout  time.Duration `json:"timeout"` // deadline of a call, counted from when the call starts
 	Late     time.Duration `json:"late"`    // a response that follows the due time by more counts as late; 0: [measure.DefaultLateAfter]
 	Workload workload.Spec `json:"workload"`
 	// Calls are the calls of a user's service, a mix if there are several; empty: calls of the workload.
@@ -53,7 +53,7 @@ type Job struct {
 	// Iterations is how many calls a gateway makes for one request; 0: no gateway.
 	Iterations int `json:"iterations,omitempty"`
 	// Calculator says how the calculator is called; nil: another workload.
-	Calculator *CalculatorOptions `json:"calculations,omitempty"`
+	Calculator *CalculatorOptions `json:"calculator,omitempty"`
 	Limits     Limits             `json:"limits,omitzero"`
 	// Command is the user's client that makes the calls; nil: another caller.
 	Command *Command `json:"command,omitempty"`

@@ -2,6 +2,7 @@ package caller
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"runtime"
 	"sync"
@@ -42,7 +43,7 @@ func Run(ctx context.Context, plan pace.Pace, signal measure.StartSignal, late t
 	makeCall := func(ctx context.Context, n uint64) measure.Call {
 		return do(ctx, n).call()
 	}
-	return runSync(ctx, plan, signal, late, makeCall)
+	return (&generator{ctx: ctx, pace: plan, makeCall: makeCall}).run(signal, late)
 }
 
 // RunNamed is [Run] for a load of several calls. name returns the name of call n, or of the first call of flow n.
@@ -63,7 +64,7 @@ func RunBatches(ctx context.Context, plan pace.Pace, signal measure.StartSignal,
 		call.Backends, call.Code, call.Message = do(ctx, n)
 		return call
 	}
-	return runSync(ctx, plan, signal, late, makeCall)
+	return (&generator{ctx: ctx, pace: plan, makeCall: makeCall}).run(signal, late)
 }
 
 // TimedFunc makes call n and returns when the client sent it and had the response.
@@ -98,8 +99,24 @@ func (o Outcome) call() measure.Call {
 	return measure.Call{Backend: o.Backend, Backends: o.Backends, Steps: o.Steps, Code: o.Code, Message: o.Message, Sent: o.Wait, Waited: o.Wait >= longWait}
 }
 
-func runSync(ctx context.Context, plan pace.Pace, signal measure.StartSignal, late time.Duration, do func(context.Context, uint64) measure.Call) (*measure.Recorder, time.Time) {
-	return (&generator{ctx: ctx, pace: plan, makeCall: do}).run(signal, late)
+// CallFlow makes calls one after the other, as the user of a flow does, until one of them fails. do makes a call, by its
+// index in names.
+func CallFlow(names []string, do func(call int) Outcome) Outcome {
+	start := time.Now()
+	flow := Outcome{Code: measure.OK, Backends: map[string]uint64{}}
+	for i, name := range names {
+		o := do(i)
+		flow.Steps = append(flow.Steps, measure.Step{Name: name, Code: o.Code, Done: time.Since(start)})
+		if i == 0 {
+			flow.Wait = o.Wait
+		}
+		if o.Code != measure.OK {
+			flow.Code, flow.Message = o.Code, fmt.Sprintf("step %s: %s", name, o.Message)
+			return flow
+		}
+		flow.Backends[o.Backend]++
+	}
+	return flow
 }
 
 func (g *generator) run(signal measure.StartSignal, late time.Duration) (*measure.Recorder, time.Time) {

@@ -43,17 +43,17 @@ func (d *document) checkNames(experiment *Experiment, wrong *problems) {
 		}
 	}
 	for i, f := range experiment.Confounds {
-		at := d.root.get("confounds").values[i]
+		confound := d.root.get("confounds").values[i]
 		for _, side := range []string{"published", "controlled"} {
-			if name := at.get(side); !slices.Contains(names, name.text) {
+			if name := confound.get(side); !slices.Contains(names, name.text) {
 				wrong.add(name.at, "no arm %q%s", name.text, suggest.DidYouMean(name.text, names))
 			}
 		}
 		if i := armIndex(experiment.Arms, f.Published); i >= 0 && experiment.Arms[i].Published == "" {
-			wrong.add(at.get("published").at, "arm %s is not marked as published", f.Published)
+			wrong.add(confound.get("published").at, "arm %s is not marked as published", f.Published)
 		}
 		if f.Published == f.Controlled {
-			wrong.add(at.get("controlled").at, "a confound needs two arms, not %s twice", f.Published)
+			wrong.add(confound.get("controlled").at, "a confound needs two arms, not %s twice", f.Published)
 		}
 	}
 	for i, figure := range experiment.Published {

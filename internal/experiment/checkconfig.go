@@ -13,20 +13,20 @@ var retryable = []string{"CANCELLED", "DEADLINE_EXCEEDED", "INTERNAL", "RESOURCE
 
 // checkRoute checks that the route and the caller support the fields of an arm.
 func (d *document) checkRoute(config Config, n *node, wrong *problems) {
-	words := d.grammar.vocabulary
+	vocabulary := d.grammar.vocabulary
 	place := func(path ...string) position {
 		at, _ := n.find(path)
 		return at.at
 	}
-	switch policies := words.Policies[config.Route]; {
+	switch policies := vocabulary.Policies[config.Route]; {
 	case config.Policy == "" || slices.Contains(policies, config.Policy):
 	case len(policies) == 0:
-		wrong.add(place("policy"), "route %s has no choice of policies: remove policy, or use the route %s", config.Route, joinOr(words.routesWithPolicy(config.Policy)))
+		wrong.add(place("policy"), "route %s has no choice of policies: remove policy, or use the route %s", config.Route, joinOr(vocabulary.routesWithPolicy(config.Policy)))
 	default:
 		wrong.add(place("policy"), "route %s has no policy %s%s", config.Route, config.Policy, suggest.DidYouMean(config.Policy, policies))
 	}
-	if config.Outlier != nil && !slices.Contains(words.OutlierRoutes, config.Route) {
-		wrong.add(place("outlier"), "route %s does not support outlier detection: use the route %s", config.Route, joinOr(words.OutlierRoutes))
+	if config.Outlier != nil && !slices.Contains(vocabulary.OutlierRoutes, config.Route) {
+		wrong.add(place("outlier"), "route %s does not support outlier detection: use the route %s", config.Route, joinOr(vocabulary.OutlierRoutes))
 	}
 	if config.Caller.Retry != nil && config.Caller.Hedge != nil {
 		wrong.add(place("caller", "hedge"), "caller accepts only one of retry and hedge")
@@ -39,7 +39,7 @@ func (d *document) checkRoute(config Config, n *node, wrong *problems) {
 	}
 	d.checkServerFields(config, place, wrong)
 	if r := config.Caller.Retry; r != nil {
-		if slices.Contains(words.OwnRetryRoutes, config.Route) {
+		if slices.Contains(vocabulary.OwnRetryRoutes, config.Route) {
 			wrong.add(place("caller", "retry"), "on route %s the control plane sends clients their retries: remove caller.retry, or use another route", config.Route)
 		}
 		for _, code := range r.Codes {
@@ -178,3 +178,28 @@ func (d *document) checkEvents(events []Event, config Config, wrong *problems) {
 		}
 	}
 }
+
+// checkHeadline checks that the headline names each metric once, and that the events allow each metric.
+func (d *document) checkHeadline(experiment *Experiment, wrong *problems) {
+	list := d.root.get("headline")
+	if list == nil {
+		return
+	}
+	if len(list.values) == 0 {
+		wrong.add(list.at, "headline is empty: list the metrics that answer the question, or remove it")
+	}
+	for i, name := range experiment.Headline {
+		at := list.values[i].at
+		switch {
+		case slices.Contains(experiment.Headline[:i], name):
+			wrong.add(at, "headline contains %s twice", name)
+		case name == "followed" && !slices.ContainsFunc(experiment.Events, Event.mayAddBackends):
+			wrong.add(at, "headline followed is the time until calls reach new backends, but no event adds a backend: add an event such as {at: 5s, scale: 10}, or remove followed")
+		case name == "convergence" && len(experiment.Events) == 0:
+			wrong.add(at, "headline convergence is the time until calls are balanced again after an event, but there are no events: remove convergence")
+		}
+	}
+}
+
+// mayAddBackends reports whether backends may become ready after the event.
+func (e Event) mayAddBackends() bool { return e.Scale > 0 || e.Rolls() || e.Kill > 0 }

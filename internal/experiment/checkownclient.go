@@ -4,25 +4,25 @@ import "slices"
 
 // checkOwnClient checks an arm whose calls a program of the user's makes. n is the merged config of the arm.
 func (d *document) checkOwnClient(config Config, n *node, wrong *problems) {
-	words, who := d.grammar.vocabulary, n.get("caller")
+	vocabulary, caller := d.grammar.vocabulary, n.get("caller")
 	if len(config.Caller.Command) == 0 {
-		wrong.add(who.get("command").at, "caller.command is empty: set the program and its arguments")
+		wrong.add(caller.get("command").at, "caller.command is empty: set the program and its arguments")
 	}
 	for _, field := range []string{"retry", "hedge", "compress", "http2", "stream", "service_config", "keepalive", "style", "streams", "ahead", "jwt", "signing", "metadata"} {
-		if at := who.get(field); at != nil {
+		if at := caller.get(field); at != nil {
 			wrong.add(at.at, "caller.%s is of rpclab's callers, and caller.command makes its calls itself: remove it", field)
 		}
 	}
 	if config.Caller.Channel.Mode != "shared" {
-		wrong.add(who.get("channel").at, "caller.command opens its own channels: remove caller.channel")
+		wrong.add(caller.get("channel").at, "caller.command opens its own channels: remove caller.channel")
 	}
 	if config.Gateway != nil {
 		wrong.add(n.get("gateway").at, "a gateway needs rpclab's HTTP caller: remove gateway or caller.command")
 	}
-	if config.Policy != "" && !slices.Contains(words.ProxyRoutes, config.Route) && !slices.Contains(words.FullClientRoutes, config.Route) {
+	if config.Policy != "" && !slices.Contains(vocabulary.ProxyRoutes, config.Route) && !slices.Contains(vocabulary.FullClientRoutes, config.Route) {
 		wrong.add(n.get("policy").at, "the client of caller.command chooses its policy itself on the route %s: remove policy", config.Route)
 	}
-	if slices.Contains(words.GoOnlyRoutes, config.Route) {
+	if slices.Contains(vocabulary.GoOnlyRoutes, config.Route) {
 		wrong.add(n.get("route").at, "only rpclab's callers in Go support the route %s: use direct, headless, or a route with a proxy", config.Route)
 	}
 	for _, field := range []string{"mix", "flow"} {
@@ -30,8 +30,8 @@ func (d *document) checkOwnClient(config Config, n *node, wrong *problems) {
 			wrong.add(several.at, "caller.command makes one kind of calls: set workload.call to its name in place of %s", field)
 		}
 	}
-	if speaks := d.protocolOf(config.Service, config.Workload.Call); config.Service != "" && speaks != grpc && !slices.Contains(words.routesCarrying(speaks), config.Route) {
-		wrong.add(n.get("route").at, "route %s does not support %s: use the route %s", config.Route, protocolName(speaks), joinOr(words.routesCarrying(speaks)))
+	if serverProtocol := d.protocolOf(config.Service, config.Workload.Call); config.Service != "" && serverProtocol != grpc && !slices.Contains(vocabulary.routesCarrying(serverProtocol), config.Route) {
+		wrong.add(n.get("route").at, "route %s does not support %s: use the route %s", config.Route, protocolName(serverProtocol), joinOr(vocabulary.routesCarrying(serverProtocol)))
 	}
 }
 

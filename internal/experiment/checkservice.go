@@ -180,9 +180,9 @@ func (d *document) checkArmService(e *Experiment, c Config, n *node, wrong *prob
 	if able := d.grammar.vocabulary.callersWith("service"); c.Caller.Command == nil && !slices.Contains(able, c.Caller.Kind) {
 		wrong.add(place("caller", "kind"), "the caller %s calls rpclab's own servers only: use the caller %s", c.Caller.Kind, joinOr(able))
 	}
-	switch words := d.grammar.vocabulary; {
-	case e.Services[i].TLS == nil || !slices.Contains(words.ProxyRoutes, c.Route):
-	case slices.Contains(words.MeshRoutes, c.Route):
+	switch vocabulary := d.grammar.vocabulary; {
+	case e.Services[i].TLS == nil || !slices.Contains(vocabulary.ProxyRoutes, c.Route):
+	case slices.Contains(vocabulary.MeshRoutes, c.Route):
 		wrong.add(place("route"), "route %s balances calls, and its proxies cannot read those of the service %s, which its clients encrypt: they would balance connections only. "+
 			"If the service accepts calls in clear text too, remove tls, since the mesh encrypts them; or use route clusterip, which balances connections", c.Route, c.Service)
 	case c.Caller.Command != nil:
@@ -291,9 +291,9 @@ func (d *document) checkArmFlow(c Config, s Service, place func(path ...string) 
 		return
 	}
 	checkFlow(c.Workload.Flow, s.Name, callNames(s.ServiceBody), func(int) position { return place("workload", "flow") }, wrong)
-	words, protocol := d.grammar.vocabulary, d.protocolOf(s.Name, c.Workload.Flow[0])
-	able := slices.DeleteFunc(words.callersWith("flow"), func(kind string) bool { return !slices.Contains(words.protocols(kind), protocol) })
-	if !slices.Contains(words.callersWith("flow"), c.Caller.Kind) {
+	vocabulary, protocol := d.grammar.vocabulary, d.protocolOf(s.Name, c.Workload.Flow[0])
+	able := slices.DeleteFunc(vocabulary.callersWith("flow"), func(kind string) bool { return !slices.Contains(vocabulary.protocols(kind), protocol) })
+	if !slices.Contains(vocabulary.callersWith("flow"), c.Caller.Kind) {
 		wrong.add(place("caller", "kind"), "the caller %s does not read responses, which a flow needs: use the caller %s", c.Caller.Kind, joinOr(able))
 	}
 	if c.Caller.Hedge != nil {

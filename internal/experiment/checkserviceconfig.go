@@ -24,12 +24,12 @@ func (d *document) checkServiceConfig(config Config, n *node, wrong *problems) {
 	if given == nil {
 		return
 	}
-	who, words := config.Caller.Kind, d.grammar.vocabulary
-	if config.Gateway == nil && !slices.Contains(words.callersWith("service_config"), who) {
-		wrong.add(given.at, "the caller %s has no service config, which a gRPC library reads: use the caller %s", who, joinOr(words.callersWith("service_config")))
+	caller, vocabulary := config.Caller.Kind, d.grammar.vocabulary
+	if config.Gateway == nil && !slices.Contains(vocabulary.callersWith("service_config"), caller) {
+		wrong.add(given.at, "the caller %s has no service config, which a gRPC library reads: use the caller %s", caller, joinOr(vocabulary.callersWith("service_config")))
 		return
 	}
-	if slices.Contains(words.FullClientRoutes, config.Route) {
+	if slices.Contains(vocabulary.FullClientRoutes, config.Route) {
 		wrong.add(given.at, "on the route %s the control plane sends clients their service config, which replaces this one: use another route", config.Route)
 		return
 	}
@@ -62,10 +62,10 @@ func (d *document) checkServiceConfig(config Config, n *node, wrong *problems) {
 			wrong.add(hedging.at, "no caller of rpclab hedges by a service config: use caller.hedge, of the caller grpc-go")
 		}
 	}
-	if len(wrong.found) > before || words.CheckServiceConfig == nil {
+	if len(wrong.found) > before || vocabulary.CheckServiceConfig == nil {
 		return
 	}
-	if err := words.CheckServiceConfig(string(config.Caller.ServiceConfig)); err != nil {
+	if err := vocabulary.CheckServiceConfig(string(config.Caller.ServiceConfig)); err != nil {
 		wrong.add(given.at, "caller.service_config: %v: see https://grpc.io/docs/guides/service-config", err)
 	}
 }

@@ -92,15 +92,15 @@ func TestEveryDefaultIsValidAndEveryFieldIsDocumented(t *testing.T) {
 		for _, f := range typ.fields {
 			if f.fallback != nil {
 				d := decoder{grammar: g}
-				d.value(f.shape, f.fallback)
+				d.value(f.typ, f.fallback)
 				if err := d.err(); err != nil {
-					t.Errorf("the default of %s is invalid: %v", f.shape.name, err)
+					t.Errorf("the default of %s is invalid: %v", f.typ.name, err)
 				}
 			}
-			if f.shape.doc == "" {
-				t.Errorf("the field %s has no description", f.shape.name)
+			if f.typ.doc == "" {
+				t.Errorf("the field %s has no description", f.typ.name)
 			}
-			walk(f.shape)
+			walk(f.typ)
 		}
 		if typ.of != nil {
 			walk(typ.of)

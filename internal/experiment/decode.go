@@ -67,9 +67,9 @@ func (d *decoder) record(typ *valueType, n *node, into reflect.Value) {
 			alternative = p.key
 		}
 		given[p.key] = p.at
-		d.decode(f.shape, p.value, into.FieldByIndex(f.index))
-		if f.alternative && f.shape.kind == flag && p.value.value == false {
-			d.add(p.value.at, "%s must be true: remove it otherwise", f.shape.name)
+		d.decode(f.typ, p.value, into.FieldByIndex(f.index))
+		if f.alternative && f.typ.kind == flag && p.value.value == false {
+			d.add(p.value.at, "%s must be true: remove it otherwise", f.typ.name)
 		}
 		if typ.word != nil {
 			into.FieldByIndex(typ.word).SetString(p.key)
@@ -92,13 +92,13 @@ func (d *decoder) absent(typ *valueType, n *node, given map[string]position, int
 			continue
 		}
 		switch {
-		case f.shape.path != "" && !d.complete:
+		case f.typ.path != "" && !d.complete:
 		case f.required:
-			d.add(n.at, "%s needs %s (%s)", typ.title(), f.name, f.shape.doc)
+			d.add(n.at, "%s needs %s (%s)", typ.title(), f.name, f.typ.doc)
 		case f.fallback != nil:
-			d.decode(f.shape, f.fallback, into.FieldByIndex(f.index))
-		case f.shape.kind == record && f.shape.path != "" && !f.optional:
-			d.record(f.shape, &node{at: n.at, kind: mapping}, into.FieldByIndex(f.index))
+			d.decode(f.typ, f.fallback, into.FieldByIndex(f.index))
+		case f.typ.kind == record && f.typ.path != "" && !f.optional:
+			d.record(f.typ, &node{at: n.at, kind: mapping}, into.FieldByIndex(f.index))
 		}
 	}
 }
@@ -210,14 +210,14 @@ func (d *decoder) paths(typ *valueType, n *node, into reflect.Value) {
 		}
 		switch {
 		case typ.many:
-			into.Set(reflect.Append(into, reflect.ValueOf(Axis{p.key, d.axis(t.shape, p.key, p.value)})))
+			into.Set(reflect.Append(into, reflect.ValueOf(Axis{p.key, d.axis(t.typ, p.key, p.value)})))
 		case settings:
 			into.Set(reflect.Append(into, reflect.ValueOf(Setting{p.key, d.setting(t, p.value)})))
 		default:
 			if into.IsNil() {
 				into.Set(reflect.MakeMap(into.Type()))
 			}
-			if v := d.value(t.shape, p.value); v != nil {
+			if v := d.value(t.typ, p.value); v != nil {
 				into.SetMapIndex(reflect.ValueOf(p.key), reflect.ValueOf(v))
 			}
 		}
@@ -227,9 +227,9 @@ func (d *decoder) paths(typ *valueType, n *node, into reflect.Value) {
 // setting decodes the value of a --set assignment.
 func (d *decoder) setting(t target, n *node) any {
 	if t.many {
-		return d.axis(t.shape, t.path[len(t.path)-1], n)
+		return d.axis(t.typ, t.path[len(t.path)-1], n)
 	}
-	return d.value(t.shape, n)
+	return d.value(t.typ, n)
 }
 
 // axis decodes the values of one field of the sweep.

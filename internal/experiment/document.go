@@ -85,7 +85,7 @@ func (d *document) cells() []cell {
 		var next []cell
 		for _, c := range all {
 			for _, value := range axis.value.values {
-				point := map[string]any{axis.key: values.value(t.shape, value)}
+				point := map[string]any{axis.key: values.value(t.typ, value)}
 				maps.Copy(point, c.point)
 				next = append(next, cell{point, merge(d.grammar.config, c.config, nest(path, value))})
 			}

@@ -63,7 +63,7 @@ func encodeRecord(typ *valueType, v reflect.Value) any {
 		if value.IsZero() && (f.fallback == nil || f.alternative) {
 			continue
 		}
-		p := encode(f.shape, value)
+		p := encode(f.typ, value)
 		// The presence of an alternative or a pointer has a meaning, even if it is empty.
 		optional := f.alternative || value.Kind() == reflect.Pointer
 		if inner, ok := p.(map[string]any); ok && len(inner) == 0 && !optional {

@@ -114,7 +114,7 @@ func (d *document) pilot(r resolved, picked []string) error {
 	if err := d.setRounds("--pilot", rounds); err != nil {
 		return err
 	}
-	if load := time.Duration(rounds) * r.roundOf(picked); load > pilotLoad {
+	if load := time.Duration(rounds) * r.roundTime(picked); load > pilotLoad {
 		d.root = d.grammar.shorten(d.grammar.document, d.root, float64(pilotLoad)/float64(load))
 	}
 	return nil
@@ -156,7 +156,7 @@ func (r resolved) shortestRound(picked []string) (round, loads time.Duration) {
 		}
 		arms++
 		for _, config := range r.configs[i] {
-			load := config.Load.fixedDuration()
+			load := config.Load.FixedDuration()
 			round, loads = round+max(load, minTrialTime), loads+load
 		}
 	}

@@ -24,7 +24,7 @@ func checkFrom(c ServiceCall, at position, wrong *problems) {
 	}
 }
 
-// checkFlow checks the names of the calls in a flow. place returns where one is; of -1, where the flow is.
+// checkFlow checks the names of the calls in a flow. place(i) is the position of call i, place(-1) that of the flow.
 func checkFlow(flow []string, service string, calls []string, place func(i int) position, wrong *problems) {
 	for i, name := range flow {
 		if !slices.Contains(calls, name) {

@@ -108,8 +108,8 @@ func arrivalsClause(arrivals string) string {
 	return ""
 }
 
-// fixedDuration is the time during which calls are due, whatever the responses; 0: there is none.
-func (l Load) fixedDuration() time.Duration {
+// FixedDuration is the time during which calls are due, whatever the responses; 0: there is none.
+func (l Load) FixedDuration() time.Duration {
 	if l.Closed != nil && l.Closed.Calls > 0 {
 		return 0
 	}

@@ -20,7 +20,7 @@ func merge(typ *valueType, base, over *node) *node {
 		if f.alternative {
 			merged = merged.without(func(key string) bool { return key != p.key && typ.alternative(key) })
 		}
-		merged = merged.with(p.key, merge(f.shape, merged.get(p.key), p.value))
+		merged = merged.with(p.key, merge(f.typ, merged.get(p.key), p.value))
 	}
 	return merged
 }
@@ -40,7 +40,7 @@ func cleared(typ *valueType, n *node, path []string) *node {
 	for _, p := range n.pairs {
 		switch {
 		case p.key == path[0]:
-			if p.value = cleared(f.shape, p.value, path[1:]); p.value == nil {
+			if p.value = cleared(f.typ, p.value, path[1:]); p.value == nil {
 				continue
 			}
 		case f.alternative && typ.alternative(p.key):

@@ -40,8 +40,8 @@ func parseShare(text string) (weight uint64, percent bool, err error) {
 	return weight, percent, nil
 }
 
-// check checks a mix of some of the calls of a service. place returns where the share of a call is defined; of
-// "" it is the mix as a whole.
+// check checks a mix of some of the calls of a service. place(name) is the position of the share of a call, place("") that
+// of the mix.
 func (m Mix) check(service string, calls []string, place func(call string) position, wrong *problems) {
 	before := len(wrong.found)
 	percentages, sum := 0, uint64(0)

@@ -14,7 +14,7 @@ type OneLoad struct {
 	Mix     Mix
 	Flow    []string
 	Pace    string // the load in one clause, for the question
-	// Load and Caller are those blocks of the arm, by field.
+	// Load and Caller are the fields of these blocks of the arm, by name.
 	Load, Caller map[string]any
 	Policy       string // among several backends; empty: the route's default
 	Rounds       int    // 0: 1

@@ -28,33 +28,33 @@ func placeServer(service *node, on string) *node {
 		server = server.without(func(key string) bool { return key == "identity" })
 		service = service.with("server", server).with("identity", identity)
 	}
-	here, elsewhere := waysOn(server, on)
-	if len(here) == 0 || len(elsewhere) == 0 {
+	onCluster, onOther := runModesOn(server, on)
+	if len(onCluster) == 0 || len(onOther) == 0 {
 		return service
 	}
-	applies := func(key string, ways []string) bool {
-		return slices.ContainsFunc(ways, func(way string) bool { return slices.Contains(serverFields[way], key) })
+	applies := func(key string, modes []string) bool {
+		return slices.ContainsFunc(modes, func(mode string) bool { return slices.Contains(serverFields[mode], key) })
 	}
 	return service.with("server", server.without(func(key string) bool {
-		return slices.Contains(elsewhere, key) || applies(key, elsewhere) && !applies(key, here)
+		return slices.Contains(onOther, key) || applies(key, onOther) && !applies(key, onCluster)
 	}))
 }
 
-// waysOn returns the ways in which a server says that it runs: those on a cluster, and the others.
-func waysOn(server *node, on string) (here, elsewhere []string) {
+// runModesOn returns the fields that say how a server runs: those for a cluster, and those for the other.
+func runModesOn(server *node, on string) (onCluster, onOther []string) {
 	for _, p := range server.fields() {
 		switch place := placeOf[p.key]; {
 		case place == "":
 		case (place == local) == (on == local || on == ""):
-			here = append(here, p.key)
+			onCluster = append(onCluster, p.key)
 		default:
-			elsewhere = append(elsewhere, p.key)
+			onOther = append(onOther, p.key)
 		}
 	}
-	return here, elsewhere
+	return onCluster, onOther
 }
 
-// placeOf is the cluster of each way in which a server can run.
+// placeOf is the cluster of each field that says how a server runs.
 var placeOf = map[string]string{
 	"command": local, "addresses": local, "image": "kubernetes", "deployment": "kubernetes", "service": "kubernetes",
 }

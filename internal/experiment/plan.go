@@ -14,13 +14,13 @@ import (
 type Plan struct {
 	Name          string
 	Question      string
-	Text          string // the document, unchanged
+	Text          string // the document, without secrets
 	Source        string
 	Baseline      string
 	Design        string   // isolated, interleaved or side-by-side
 	Headline      []string // metrics that answer the question, the most important first
 	Rounds        int
-	Looks         []int         // numbers of rounds after which a decided run may end; empty without --until decided
+	Looks         []int         // numbers of rounds after which a decided run may end; empty: the number of rounds is fixed
 	TimeLimit     time.Duration // after which no round begins; 0: none
 	Margin        float64       // the largest difference that does not matter, as a share
 	Seed          uint64
@@ -66,7 +66,7 @@ func (p Plan) InGroups(groups [][]string) Plan {
 					continue
 				}
 				t.Order, t.Group = len(all), i+1
-				t.Seed = Seed(t.Seed, fmt.Sprintf("group %d", t.Group))
+				t.Seed = DeriveSeed(t.Seed, fmt.Sprintf("group %d", t.Group))
 				all = append(all, t)
 			}
 		}
@@ -80,7 +80,7 @@ func (p Plan) InGroups(groups [][]string) Plan {
 func (p Plan) LoadTime(rounds int) (all time.Duration) {
 	for _, t := range p.Trials {
 		if t.Round <= rounds {
-			all += t.Config.Load.fixedDuration()
+			all += t.Config.Load.FixedDuration()
 		}
 	}
 	if p.Design == SideBySide {
@@ -219,9 +219,9 @@ func headline(named []string, trials []Trial) (metrics []string) {
 	return metrics
 }
 
-// Seed derives from a seed that of one purpose, so that no two purposes share random
+// DeriveSeed derives the seed of one purpose from another seed, so that no two purposes share random
 // numbers.
-func Seed(seed uint64, purpose string) uint64 {
+func DeriveSeed(seed uint64, purpose string) uint64 {
 	for _, b := range []byte(purpose) {
 		seed = (seed ^ uint64(b)) * 0x100000001b3 // FNV-1a
 	}

@@ -43,8 +43,8 @@ func (d *document) quick(picked []string) error {
 	return nil
 }
 
-// roundOf is about how long the loads of the picked arms take in one round of the first cell.
-func (r resolved) roundOf(picked []string) (load time.Duration) {
+// roundTime is about how long the loads of the picked arms take in one round of the first cell.
+func (r resolved) roundTime(picked []string) (load time.Duration) {
 	for i, arm := range r.experiment.Arms {
 		if len(picked) == 0 || slices.Contains(picked, arm.Name) {
 			load += r.configs[i][0].expectedDuration()
@@ -71,7 +71,7 @@ func (d *document) shrink(picked []string) error {
 	if err != nil {
 		return err
 	}
-	if load := time.Duration(few) * r.roundOf(picked); load > quickLoad {
+	if load := time.Duration(few) * r.roundTime(picked); load > quickLoad {
 		d.root = d.grammar.shorten(d.grammar.document, d.root, float64(quickLoad)/float64(load))
 	}
 	return nil
@@ -115,7 +115,7 @@ func (g *grammar) shorten(typ *valueType, n *node, factor float64) *node {
 	}
 	next := *n
 	for _, f := range typ.fields {
-		if f.shape.quick == "coarse" && n.kind == mapping {
+		if f.typ.quick == "coarse" && n.kind == mapping {
 			next = *next.with(f.name, cmp.Or(next.get(f.name), f.fallback))
 		}
 	}
@@ -134,13 +134,13 @@ func (g *grammar) under(typ *valueType, key string) *valueType {
 	switch typ.kind {
 	case record:
 		if f := typ.field(key); f != nil {
-			return f.shape
+			return f.typ
 		}
 	case named:
 		return typ.of
 	case paths:
 		if t, err := g.configTarget(key); err == nil && typ.many {
-			return &valueType{kind: list, of: t.shape}
+			return &valueType{kind: list, of: t.typ}
 		}
 	}
 	return nil

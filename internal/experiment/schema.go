@@ -20,7 +20,7 @@ func Schema(vocabulary Vocabulary) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("schema of %s: %w", path, err)
 		}
-		w.defs[path] = w.of(t.shape)
+		w.defs[path] = w.of(t.typ)
 	}
 	root := w.of(w.grammar.document)
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
@@ -46,8 +46,8 @@ func (w schemaWriter) configPaths() []string {
 	var walk func(typ *valueType)
 	walk = func(typ *valueType) {
 		for _, f := range typ.fields {
-			all = append(all, f.shape.path)
-			walk(f.shape)
+			all = append(all, f.typ.path)
+			walk(f.typ)
 		}
 	}
 	walk(w.grammar.config)
@@ -100,15 +100,15 @@ func (w schemaWriter) record(typ *valueType) map[string]any {
 	out := map[string]any{"type": "object", "additionalProperties": false, "properties": properties}
 	var required []string
 	for _, f := range typ.fields {
-		property := w.ref(f.shape)
-		if f.alternative && f.shape.kind == flag {
+		property := w.ref(f.typ)
+		if f.alternative && f.typ.kind == flag {
 			property["const"] = true
 		}
 		if f.fallback != nil {
 			property["default"] = f.fallback.value
 		}
 		properties[f.name] = property
-		if f.required && !(typ.partial || f.shape.path != "" && typ.words == nil) {
+		if f.required && !(typ.partial || f.typ.path != "" && typ.words == nil) {
 			required = append(required, f.name)
 		}
 	}
@@ -121,12 +121,12 @@ func (w schemaWriter) record(typ *valueType) map[string]any {
 	case typ.hasDefaultAlternative():
 		out["not"] = map[string]any{"required": one}
 	case len(one) > 0 && len(typ.groups()) == 1:
-		out["oneOf"] = exactlyOne(one)
+		out["oneOf"] = requireEach(one)
 	case len(one) > 0:
-		out["anyOf"] = exactlyOne(one)
+		out["anyOf"] = requireEach(one)
 		var each []any
 		for _, group := range typ.groups() {
-			each = append(each, map[string]any{"oneOf": append(exactlyOne(group), map[string]any{"not": map[string]any{"anyOf": exactlyOne(group)}})})
+			each = append(each, map[string]any{"oneOf": append(requireEach(group), map[string]any{"not": map[string]any{"anyOf": requireEach(group)}})})
 		}
 		out["allOf"] = each
 	}
@@ -136,8 +136,8 @@ func (w schemaWriter) record(typ *valueType) map[string]any {
 	return out
 }
 
-// exactlyOne returns one alternative for each name.
-func exactlyOne(names []string) []any {
+// requireEach returns one schema for each name, which requires the field of that name.
+func requireEach(names []string) []any {
 	var options []any
 	for _, name := range names {
 		options = append(options, map[string]any{"required": []string{name}})
@@ -199,7 +199,7 @@ func (w schemaWriter) paths(typ *valueType) (properties, patterns map[string]any
 		patterns[`^arms\.`] = map[string]any{}
 		for _, f := range w.grammar.document.fields {
 			if !slices.Contains([]string{"quick", "arms", "defaults"}, f.name) {
-				properties[f.name] = w.of(f.shape)
+				properties[f.name] = w.of(f.typ)
 			}
 		}
 	}

@@ -16,7 +16,7 @@ type Service struct {
 	ServiceBody `yaml:",inline"`
 }
 
-// ServiceFile is a service in a file of its own.
+// ServiceFile is a decoded service file.
 type ServiceFile struct {
 	Name        string `yaml:"service" doc:"the service's name" required:"true" slug:"true"`
 	ServiceBody `yaml:",inline"`

@@ -12,7 +12,7 @@ import (
 	"rpclab/internal/suggest"
 )
 
-// ServiceDocument is a service file.
+// ServiceDocument is the text of a service file.
 type ServiceDocument struct {
 	File string // its name in messages; relative paths in it start at its directory
 	Text []byte

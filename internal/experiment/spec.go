@@ -1,5 +1,13 @@
 // Package experiment reads an experiment document, says precisely what is wrong
 // with it, and expands it to a [Plan]. It is pure: bytes in, values out.
+//
+// A document passes through these files, as experiment.go calls them:
+//   - parse.go reads YAML into nodes (node.go), and place.go chooses how services run.
+//   - quick.go, serviceoption.go and set.go change the document as the options say.
+//   - resolve.go decodes it (decode.go) and merges the config of every arm in every cell (merge.go); check*.go check it.
+//   - plan.go orders the trials.
+//
+// types.go and grammar.go read the fields of documents from the Go types; schema.go writes them as a JSON Schema.
 package experiment
 
 // The tags of these types define the language. The decoder, the JSON Schema, --set and the

@@ -59,7 +59,7 @@ type bound struct {
 
 type field struct {
 	name        string
-	shape       *valueType
+	typ         *valueType
 	index       []int
 	required    bool
 	alternative bool
@@ -68,31 +68,31 @@ type field struct {
 	fallback    *node  // its default; nil: none
 }
 
-func (s *valueType) field(name string) *field {
-	for i := range s.fields {
-		if s.fields[i].name == name {
-			return &s.fields[i]
+func (t *valueType) field(name string) *field {
+	for i := range t.fields {
+		if t.fields[i].name == name {
+			return &t.fields[i]
 		}
 	}
 	return nil
 }
 
-func (s *valueType) alternative(name string) bool {
-	f := s.field(name)
+func (t *valueType) alternative(name string) bool {
+	f := t.field(name)
 	return f != nil && f.alternative
 }
 
-func (s *valueType) names() []string {
+func (t *valueType) names() []string {
 	var names []string
-	for _, f := range s.fields {
+	for _, f := range t.fields {
 		names = append(names, f.name)
 	}
 	return names
 }
 
-func (s *valueType) alternatives() []string {
+func (t *valueType) alternatives() []string {
 	var names []string
-	for _, f := range s.fields {
+	for _, f := range t.fields {
 		if f.alternative {
 			names = append(names, f.name)
 		}
@@ -101,9 +101,9 @@ func (s *valueType) alternatives() []string {
 }
 
 // groups returns the alternatives that exclude each other in a document.
-func (s *valueType) groups() (groups [][]string) {
+func (t *valueType) groups() (groups [][]string) {
 	index := map[string]int{}
-	for _, f := range s.fields {
+	for _, f := range t.fields {
 		if !f.alternative {
 			continue
 		}
@@ -117,16 +117,16 @@ func (s *valueType) groups() (groups [][]string) {
 }
 
 // hasDefaultAlternative reports whether one of the alternatives applies if none is given.
-func (s *valueType) hasDefaultAlternative() bool {
-	return slices.ContainsFunc(s.fields, func(f field) bool { return f.alternative && f.fallback != nil })
+func (t *valueType) hasDefaultAlternative() bool {
+	return slices.ContainsFunc(t.fields, func(f field) bool { return f.alternative && f.fallback != nil })
 }
 
 // recordForms are the forms of a record that can be a word instead: {pool: N}.
-func (s *valueType) recordForms() string {
+func (t *valueType) recordForms() string {
 	var forms []string
-	for _, f := range s.fields {
+	for _, f := range t.fields {
 		value := strings.ToUpper(f.name)
-		if f.shape.kind == integer {
+		if f.typ.kind == integer {
 			value = "N"
 		}
 		forms = append(forms, "{"+f.name+": "+value+"}")
@@ -211,7 +211,7 @@ func elements(tag reflect.StructTag) reflect.StructTag {
 	return reflect.StructTag(fmt.Sprintf("enum:%q noun:%q", tag.Get("enum"), tag.Get("noun")))
 }
 
-// record adds the fields of t to s. Inside a Config, messages name fields by their whole path,
+// record adds the fields of t to typ. Inside a Config, messages name fields by their whole path,
 // because an arm, the defaults and the sweep share them.
 func (r typeReader) record(typ *valueType, t reflect.Type, at []int, name string) {
 	for i := range t.NumField() {
@@ -244,7 +244,7 @@ func (r typeReader) record(typ *valueType, t reflect.Type, at []int, name string
 			fallback, _ = parseValue("default of "+full, text) // a test checks that it is valid
 		}
 		typ.fields = append(typ.fields, field{
-			name: key, shape: r.read(f.Type, f.Tag, full, path), index: index,
+			name: key, typ: r.read(f.Type, f.Tag, full, path), index: index,
 			required: f.Tag.Get("required") != "", alternative: f.Tag.Get("alternative") != "", group: f.Tag.Get("alternative"), optional: f.Type.Kind() == reflect.Pointer,
 			fallback: fallback,
 		})
@@ -280,36 +280,36 @@ func sizeBound(text string) *bound {
 }
 
 // title is the name of the value in messages.
-func (s *valueType) title() string {
+func (t *valueType) title() string {
 	switch {
-	case s.name != "":
-		return s.name
-	case s.partial: // a merged config
+	case t.name != "":
+		return t.name
+	case t.partial: // a merged config
 		return "an arm"
-	case s.what != "":
-		return s.what
+	case t.what != "":
+		return t.what
 	}
 	return "the experiment"
 }
 
-func (s *valueType) within(v float64) bool {
-	return (s.low == nil || v >= s.low.value) && (s.high == nil || v <= s.high.value)
+func (t *valueType) within(v float64) bool {
+	return (t.low == nil || v >= t.low.value) && (t.high == nil || v <= t.high.value)
 }
 
-func (s *valueType) span() string {
+func (t *valueType) span() string {
 	switch {
-	case s.low == nil && s.high == nil:
+	case t.low == nil && t.high == nil:
 		return "a number"
-	case s.high == nil:
-		return "at least " + s.low.text
-	case s.low == nil:
-		return "at most " + s.high.text
+	case t.high == nil:
+		return "at least " + t.low.text
+	case t.low == nil:
+		return "at most " + t.high.text
 	}
-	return s.low.text + " to " + s.high.text
+	return t.low.text + " to " + t.high.text
 }
 
-func (s *valueType) wanted() string {
-	switch s.kind {
+func (t *valueType) wanted() string {
+	switch t.kind {
 	case integer:
 		return "a whole number"
 	case number:

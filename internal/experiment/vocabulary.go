@@ -11,7 +11,7 @@ type Vocabulary struct {
 	Routes, Callers, Languages []string
 	// Models are the server models of each language; the first is its default.
 	Models map[string][]string
-	// Protocols of server models (language/model) and callers: grpc, rest, tcp or nothing. The
+	// Protocols of server models (language/model) and callers: grpc, rest, tcp or [NoProtocol]. The
 	// first is the default.
 	Protocols map[string][]string
 	// Features that only some callers support: stream, renew, pipeline, compress, per-user,
@@ -105,10 +105,11 @@ func (v Vocabulary) callersWith(what string) (callers []string) {
 
 // Protocols of callers and servers.
 const (
-	grpc    = "grpc"
-	rest    = "rest"
-	tcp     = "tcp"
-	nothing = "nothing"
+	grpc = "grpc"
+	rest = "rest"
+	tcp  = "tcp"
+	// NoProtocol is that of a caller that calls a function of its own process and no backend.
+	NoProtocol = "nothing"
 )
 
 // protocolName is the usual spelling of a protocol.

@@ -86,7 +86,7 @@ func blockOf(whole pace.Spec, i, n int) pace.Spec {
 	case whole.Rate != nil:
 		rate := *whole.Rate
 		rate.Duration /= time.Duration(n)
-		rate.Seed = experiment.Seed(rate.Seed+uint64(i), "block")
+		rate.Seed = experiment.DeriveSeed(rate.Seed+uint64(i), "block")
 		return pace.Spec{Rate: &rate}
 	}
 	return whole

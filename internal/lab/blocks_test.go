@@ -78,7 +78,7 @@ func TestIdleCPUTimeIsThatOutsideOfTheArmsTurns(t *testing.T) {
 	end := w.turn(0)
 	cpu += 3 * time.Second
 	end()
-	w.turns[0] = 30 * time.Second
+	w.timeInTurns[0] = 30 * time.Second
 	cpu += 15 * time.Second
 	if got := w.share(0); got == nil || *got < 0.49 || *got > 0.51 {
 		t.Errorf("share %v, want 15 s of 30 s", got)

@@ -89,13 +89,13 @@ func (c *callerGroup) warmUpUntilSteady(ctx context.Context, whole steadyRequest
 		all[i], err = steadyMethod.Call(ctx, p.client, share)
 		return err
 	})
-	together := &result.WarmUp{Steady: true}
+	merged := &result.WarmUp{Steady: true}
 	for _, w := range all {
-		together.TookMS = max(together.TookMS, w.TookMS)
-		together.Steady = together.Steady && w.Steady
-		together.NeedsMS = max(together.NeedsMS, w.NeedsMS)
+		merged.TookMS = max(merged.TookMS, w.TookMS)
+		merged.Steady = merged.Steady && w.Steady
+		merged.NeedsMS = max(merged.NeedsMS, w.NeedsMS)
 	}
-	return together, err
+	return merged, err
 }
 
 // readClocks reads the clocks of all callers, and returns a time, after a delay, at which all can start a load.

@@ -87,8 +87,7 @@ const (
 
 // warm makes calls that are not counted, at least one on every channel. The first batch connects
 // the channels; the second calls the backends to which they are connected then. More follow until
-// every known backend has answered, because connections take different times to open, and if all calls exceed their
-// deadline, which may be shorter than a connection takes to open.
+// every known backend has answered, and while every call exceeds its deadline: a connection may take longer to open.
 func (s *callerSession) warm(ctx context.Context, a assignment) error {
 	if a.Warmup == 0 {
 		return nil

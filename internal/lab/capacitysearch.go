@@ -30,7 +30,7 @@ func searchCapacity(ctx context.Context, t experiment.Trial, measured result.Tri
 	s := search.New(searchPlan(wanted, t.Seed))
 	for p, more := s.Next(); more; p, more = s.Next() {
 		report(fmt.Sprintf("probe %d at %.4g/s", len(probes)+1, p.Rate))
-		seen, err := load(ctx, probeLoad(wanted, p, experiment.Seed(t.Seed, strconv.Itoa(len(probes)))))
+		seen, err := load(ctx, probeLoad(wanted, p, experiment.DeriveSeed(t.Seed, strconv.Itoa(len(probes)))))
 		if err != nil || seen.Failed != "" {
 			found := capacity(wanted.SLO, s.Bracket(), probes)
 			if ctx.Err() != nil {
@@ -57,7 +57,7 @@ func searchCapacity(ctx context.Context, t experiment.Trial, measured result.Tri
 // searchPlan starts at a random rate between the lowest rate and twice that. If every search started
 // at the same rate, all would find the same bracket and their interval would be too narrow.
 func searchPlan(wanted experiment.Search, seed uint64) search.Plan {
-	octave := rand.New(rand.NewPCG(experiment.Seed(seed, "start"), 0)).Float64()
+	octave := rand.New(rand.NewPCG(experiment.DeriveSeed(seed, "start"), 0)).Float64()
 	return search.Plan{
 		From: wanted.From, To: wanted.To, Start: wanted.From * math.Exp2(octave),
 		Precision: float64(wanted.Precision) / 100, Duration: wanted.Duration,

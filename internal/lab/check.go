@@ -165,7 +165,7 @@ func checkFiles(trials []trial, limit uint64) error {
 		}
 		if children := childrenWith(t, trials); limit > 0 && uint64(children*filesPerChild+spareFiles) > limit {
 			remedy := "--set server.replicas=3"
-			if t.turn > 0 {
+			if t.armNumber > 0 {
 				remedy = "--arms, or --set design=isolated, with which one arm is up at a time"
 			}
 			return fmt.Errorf("%w: arm %s needs %d in rpclab itself, for up to %d backends, callers and proxies; the hard limit here is %d.\n"+
@@ -179,7 +179,7 @@ func checkFiles(trials []trial, limit uint64) error {
 // childrenWith returns the largest number of processes that run at a time during a trial, including those of
 // arms that are up at the same time.
 func childrenWith(t trial, trials []trial) (all int) {
-	if t.turn == 0 || t.Round > 1 { // every round has the same arms
+	if t.armNumber == 0 || t.Round > 1 { // every round has the same arms
 		return childrenOf(t)
 	}
 	for _, other := range trials {

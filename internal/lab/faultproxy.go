@@ -23,50 +23,50 @@ const (
 // measureFaultProxy measures what a fault proxy adds to the call of a trial, once in a run for each service. It
 // starts a backend for that: those of a trial would otherwise be warmer than those of later trials. An error ends
 // the run, as it does if the trial's own servers do not start; a measurement that fails does not.
-func (c *trialRunner) measureFaultProxy(ctx context.Context, t trial) error {
+func (r *trialRunner) measureFaultProxy(ctx context.Context, t trial) error {
 	known := func(p result.FaultProxy) bool { return p.Service == t.Config.Service }
-	if !t.server.FaultProxy || len(t.job.Calls) == 0 || slices.ContainsFunc(c.proxyCosts, known) {
+	if !t.server.FaultProxy || len(t.job.Calls) == 0 || slices.ContainsFunc(r.proxyCosts, known) {
 		return nil
 	}
 	cost := result.FaultProxy{Service: t.Config.Service, Call: t.job.Calls[0].Name}
-	c.progress.doing(t.Trial, "measuring the cost of the fault proxy")
-	if err := c.release(); err != nil {
+	r.progress.doing(t.Trial, "measuring the cost of the fault proxy")
+	if err := r.release(); err != nil {
 		return err
 	}
-	spec, err := c.serverSpec(t)
+	spec, err := r.serverSpec(t)
 	if err != nil {
 		return err
 	}
 	spec.Replicas = 1
-	servers, err := c.builder.cluster.Deploy(ctx, spec)
+	servers, err := r.builder.cluster.Deploy(ctx, spec)
 	if err != nil {
 		return err
 	}
-	if err := c.describe(ctx, t, servers); err != nil {
+	if t.job.Calls, err = r.completeCalls(ctx, t, servers); err != nil {
 		return errors.Join(err, servers.Remove())
 	}
 	if proxied, ok := servers.(cluster.FaultProxies); ok {
-		if err := c.measureProxy(ctx, t, spec.ProxyTLS, proxied.FaultProxies(), &cost); err != nil {
+		if err := r.measureProxy(ctx, t, spec.ProxyTLS, proxied.FaultProxies(), &cost); err != nil {
 			cost = result.FaultProxy{Service: cost.Service, Call: cost.Call, Unknown: err.Error()}
 		}
 	}
-	c.proxyCosts = append(c.proxyCosts, cost)
+	r.proxyCosts = append(r.proxyCosts, cost)
 	return errors.Join(ctx.Err(), servers.Remove())
 }
 
 // throughProxies returns the calls of a trial as its callers make them.
-func (c *trialRunner) throughProxies(t trial) ([]service.Spec, error) {
-	proxies, err := c.keys.faultProxy(t)
+func (r *trialRunner) throughProxies(t trial) ([]service.Spec, error) {
+	proxies, err := r.keys.faultProxy(t)
 	return trusting(proxies, t.job.Calls), err
 }
 
 // measureProxy makes the first call of a trial directly and through a proxy.
-func (c *trialRunner) measureProxy(ctx context.Context, t trial, secured *faultproxy.TLS, proxies []cluster.FaultProxy, cost *result.FaultProxy) (err error) {
+func (r *trialRunner) measureProxy(ctx context.Context, t trial, secured *faultproxy.TLS, proxies []cluster.FaultProxy, cost *result.FaultProxy) (err error) {
 	if len(proxies) == 0 {
 		return errors.New("the backend exited")
 	}
 	proxy := proxies[0]
-	open, end, err := c.channels(ctx, t)
+	open, end, err := r.channels(ctx, t)
 	if err != nil {
 		return err
 	}

@@ -127,14 +127,14 @@ func TestARunOfManyProcessesNeedsFilesForEach(t *testing.T) {
 func TestArmsThatTakeTurnsNeedFilesForTheProcessesOfAll(t *testing.T) {
 	one := resolved(t, experiment.Trial{Arm: "one", Round: 1, Config: experiment.Config{Route: "clusterip", Server: experiment.Server{Replicas: 60}, Load: experiment.Load{Burst: 1}}})
 	other := one
-	one.turn, other.turn = 1, 2
+	one.armNumber, other.armNumber = 1, 2
 	err := checkFiles([]trial{one, other}, 600)
 	want := "too few open files: arm one needs 714 in rpclab itself, for up to 130 backends, callers and proxies; the hard limit here is 600.\n" +
 		"Raise it (ulimit -Hn, or LimitNOFILE= of a service), or start fewer with --arms, or --set design=isolated, with which one arm is up at a time"
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
-	one.turn = 0
+	one.armNumber = 0
 	if err := checkFiles([]trial{one}, 600); err != nil {
 		t.Error(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
-	"time"
 
 	"rpclab/internal/cluster"
 	"rpclab/internal/experiment"
@@ -105,7 +104,7 @@ func (b infrastructureBuilder) spec(t trial, s cluster.Service, callers int) inf
 		spec.Callers = 1 // the gateway
 		spec.Gateway = &gatewaySpec{
 			Model: g.Model, Channel: g.Channel, Command: b.programs.commands[g.Language],
-			Seed: experiment.Seed(b.seed, "numbers of round "+strconv.Itoa(t.Round)), // the same for all arms
+			Seed: experiment.DeriveSeed(b.seed, "numbers of round "+strconv.Itoa(t.Round)), // the same for all arms
 		}
 	}
 	return spec
@@ -113,7 +112,7 @@ func (b infrastructureBuilder) spec(t trial, s cluster.Service, callers int) inf
 
 // kill ends the components of a role, even if the load ends first.
 func (b testbed) kill(ctx context.Context, role string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killTimeout)
 	defer cancel()
 	return b.infrastructure.kill(ctx, role)
 }

@@ -1,6 +1,8 @@
 package lab
 
 import (
+	"time"
+
 	"rpclab/internal/cluster"
 	"rpclab/internal/process/stdio"
 	"rpclab/internal/route/component"
@@ -26,6 +28,9 @@ const (
 // infrastructureCommandName is the command of rpclab that calls [ServeInfrastructure], and the
 // name of its processes.
 const infrastructureCommandName = "infrastructure"
+
+// killTimeout is how long components that were killed may take to be ready again.
+const killTimeout = 10 * time.Second
 
 // infrastructureSpec is the infrastructure to start.
 type infrastructureSpec struct {

@@ -2,16 +2,12 @@ package lab
 
 import (
 	"context"
-	"time"
 
 	"rpclab/internal/cluster"
 	"rpclab/internal/measure"
 	"rpclab/internal/process/stdio"
 	"rpclab/internal/route"
 )
-
-// killTimeout is how long components that were killed may take to be ready again.
-const killTimeout = 10 * time.Second
 
 // infrastructureSession runs in the process of `rpclab infrastructure` and starts infrastructure as
 // its children.

@@ -37,8 +37,8 @@ type interleavedArm struct {
 }
 
 // interleave prepares the arms of a cell. The trials are those of one round.
-func (c *trialRunner) interleave(trials []trial, design string) *interleaving {
-	in := &interleaving{runner: c, turns: newTurns(trials[0].Seed, len(trials)), sideBySide: design == experiment.SideBySide}
+func (r *trialRunner) interleave(trials []trial, design string) *interleaving {
+	in := &interleaving{runner: r, turns: newTurns(trials[0].Seed, len(trials)), sideBySide: design == experiment.SideBySide}
 	for _, t := range trials {
 		in.arms = append(in.arms, &interleavedArm{trial: t})
 	}
@@ -204,7 +204,7 @@ func (in *interleaving) start(ctx context.Context) (started []*interleavedArm, e
 		return nil, err
 	}
 	for _, a := range started {
-		if a.before, err = a.started.settle(ctx, a.before); err != nil {
+		if a.before, err = a.started.warmUpUntilSteady(ctx, a.before); err != nil {
 			return nil, err
 		}
 	}
@@ -212,25 +212,25 @@ func (in *interleaving) start(ctx context.Context) (started []*interleavedArm, e
 }
 
 // start starts servers, callers and infrastructure of the arm, unless they cannot run.
-func (a *interleavedArm) start(ctx context.Context, c *trialRunner) (err error) {
+func (a *interleavedArm) start(ctx context.Context, runner *trialRunner) (err error) {
 	a.before = result.Trial{}
-	if why := c.builder.programs.missingFor(a.trial); why != "" {
+	if why := runner.builder.programs.missingFor(a.trial); why != "" {
 		a.before.Failed = fmt.Sprintf("%v: %s", ErrNotRun, why)
 		return nil
 	}
-	spec, err := c.serverSpec(a.trial)
+	spec, err := runner.serverSpec(a.trial)
 	if err != nil {
 		return err
 	}
-	end := c.progress.phase(a.trial.Trial, PhaseStartServers)
-	a.servers, err = c.builder.cluster.Deploy(ctx, spec)
+	end := runner.progress.phase(a.trial.Trial, PhaseStartServers)
+	a.servers, err = runner.builder.cluster.Deploy(ctx, spec)
 	if end(err); err != nil {
 		return err
 	}
-	if err := c.describe(ctx, a.trial, a.servers); err != nil {
+	if a.trial.job.Calls, err = runner.completeCalls(ctx, a.trial, a.servers); err != nil {
 		return errors.Join(err, a.remove())
 	}
-	if a.started, err = c.start(ctx, a.trial, a.servers); err != nil {
+	if a.started, err = runner.start(ctx, a.trial, a.servers); err != nil {
 		return errors.Join(err, a.remove())
 	}
 	a.started.loader.block = true

@@ -9,6 +9,10 @@
 //     runner.go has what a run keeps from one trial to the next.
 //   - load.go makes a load; events.go performs its events, and recorders.go records the cluster.
 //     capacitysearch.go makes several loads.
+//   - groups.go, interleave.go and blocks.go run arms that take turns; idlewatch.go measures an arm outside its turns.
+//   - started.go starts callers and infrastructure for both. target.go makes the loads of `rpclab load ADDRESS`.
+//   - service.go deploys a user's service, describe.go asks it for its methods, and faultproxy.go and proxychannels.go
+//     measure the proxy that performs its faults.
 //   - package analysis summarizes what was recorded.
 //
 // Each caller is a process: callergroup.go and callerprocess.go control the callers,
@@ -209,19 +213,19 @@ func (r *run) measureCell(ctx context.Context, runner *trialRunner, rounds [][]t
 	}
 	defer func() { failed = errors.Join(failed, in.close()) }()
 	for _, round := range rounds {
-		together := round[0].Trial
-		together.Arm = "all arms in turns"
-		r.progress.began(together)
+		allArms := round[0].Trial
+		allArms.Arm = "all arms in turns"
+		r.progress.began(allArms)
 		measured, err := in.round(ctx, round)
-		of := make([]trial, len(measured))
+		matched := make([]trial, len(measured))
 		for i, m := range measured {
-			of[i] = round[slices.IndexFunc(round, func(t trial) bool { return t.Order == m.Order })]
+			matched[i] = round[slices.IndexFunc(round, func(t trial) bool { return t.Order == m.Order })]
 		}
-		if err := r.addTrials(of, measured); err != nil {
+		if err := r.addTrials(matched, measured); err != nil {
 			return in.cycle, err
 		}
 		for i := range measured {
-			r.progress.ended(of[i].Trial, &measured[i])
+			r.progress.ended(matched[i].Trial, &measured[i])
 		}
 		if err != nil {
 			return in.cycle, fmt.Errorf("round %d: %w", round[0].Round, err)

@@ -49,15 +49,15 @@ func startLocalInfrastructure(ctx context.Context, self []string, rt route.Route
 	return h, nil
 }
 
-func (h localInfrastructure) service(n int) cluster.Service { return h.ServiceFor(n) }
-func (h localInfrastructure) files() map[string]string      { return h.Files }
-func (h localInfrastructure) close() error                  { return h.Close() }
+func (l localInfrastructure) service(n int) cluster.Service { return l.ServiceFor(n) }
+func (l localInfrastructure) files() map[string]string      { return l.Files }
+func (l localInfrastructure) close() error                  { return l.Close() }
 
-func (h localInfrastructure) kill(ctx context.Context, role string) error {
-	errs := make([]error, len(h.Components))
+func (l localInfrastructure) kill(ctx context.Context, role string) error {
+	errs := make([]error, len(l.Components))
 	var killing sync.WaitGroup // all at once, since each waits until its component is ready again
 	found := false
-	for i, c := range h.Components {
+	for i, c := range l.Components {
 		if c.Role == role {
 			found = true
 			killing.Go(func() { errs[i] = c.Kill(ctx) })
@@ -70,15 +70,15 @@ func (h localInfrastructure) kill(ctx context.Context, role string) error {
 	return errors.Join(errs...)
 }
 
-func (h localInfrastructure) resetUsage() error {
-	for _, c := range h.Components {
+func (l localInfrastructure) resetUsage() error {
+	for _, c := range l.Components {
 		c.ResetUsage()
 	}
 	return nil
 }
 
-func (h localInfrastructure) used(role string) (u cluster.Usage, _ error) {
-	for _, c := range h.Components {
+func (l localInfrastructure) used(role string) (u cluster.Usage, _ error) {
+	for _, c := range l.Components {
 		if c.Role == role {
 			cpu, rss := c.Usage()
 			u.CPU, u.MaxRSS = u.CPU+cpu, u.MaxRSS+rss
@@ -88,15 +88,15 @@ func (h localInfrastructure) used(role string) (u cluster.Usage, _ error) {
 	return u, nil
 }
 
-func (h localInfrastructure) failures() (all []string) {
-	for _, c := range h.Components {
+func (l localInfrastructure) failures() (all []string) {
+	for _, c := range l.Components {
 		all = append(all, c.Failures()...)
 	}
 	return all
 }
 
-func (h localInfrastructure) processes() (all []measure.Watched) {
-	for _, c := range h.Components {
+func (l localInfrastructure) processes() (all []measure.Watched) {
+	for _, c := range l.Components {
 		all = append(all, c.Processes()...)
 	}
 	return all

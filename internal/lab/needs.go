@@ -36,19 +36,19 @@ func (p Plan) Needs(to result.Plan) result.Plan {
 			}
 		}
 	}
-	together, memory := map[string]int{}, map[string]uint64{} // of the first round, by cell and group
+	processes, memory := map[string]int{}, map[string]uint64{} // of the first round, by cell and group
 	for _, t := range p.trials {
 		if t.Round > 1 {
 			continue
 		}
 		key := fmt.Sprint(result.Cell(t.Cell).Key(), t.Group)
 		if p.Design == experiment.Isolated {
-			together[key], memory[key] = 0, 0 // one trial at a time
+			processes[key], memory[key] = 0, 0 // one trial at a time
 		}
-		together[key] += processesOf(t)
+		processes[key] += processesOf(t)
 		memory[key] += memoryOf(t)
 		to.MemoryEstimate = max(to.MemoryEstimate, memory[key])
-		to.Processes = max(to.Processes, together[key])
+		to.Processes = max(to.Processes, processes[key])
 		files, _ := filesNeeded(t)
 		to.Files = max(to.Files, files)
 	}

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"sync"
 	"time"
 
@@ -177,12 +178,5 @@ func (d *durations) expected(t experiment.Trial) time.Duration {
 	if same, ok := d.of[armAndCell(t)]; ok {
 		return same.mean()
 	}
-	load := t.Config.Load
-	switch {
-	case load.Open != nil:
-		return load.Open.Duration
-	case load.Closed != nil && load.Closed.Calls == 0:
-		return load.Closed.Duration
-	}
-	return d.all.mean()
+	return cmp.Or(t.Config.Load.FixedDuration(), d.all.mean())
 }

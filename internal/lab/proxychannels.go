@@ -29,10 +29,10 @@ type warmChannel interface {
 
 // channels returns a function that returns channels of a trial's caller, on this machine or in a pod, which reaches the
 // backends. Call end when no block follows.
-func (c *trialRunner) channels(ctx context.Context, t trial) (to func(netip.AddrPort, []service.Spec) warmChannel, end func(), err error) {
+func (r *trialRunner) channels(ctx context.Context, t trial) (to func(netip.AddrPort, []service.Spec) warmChannel, end func(), err error) {
 	job := t.job
 	job.Flow, job.Hedge, job.Channels = false, nil, caller.Channels{Mode: caller.Shared}
-	if !c.builder.remote {
+	if !r.builder.remote {
 		var opened []*localChannel
 		to = func(to netip.AddrPort, calls []service.Spec) warmChannel {
 			job := job
@@ -49,7 +49,7 @@ func (c *trialRunner) channels(ctx context.Context, t trial) (to func(netip.Addr
 			}
 		}, nil
 	}
-	started, err := c.builder.cluster.StartCallers(ctx, cluster.CallerSpec{Name: t.processName("proxy-cost"), Count: 1, Args: []string{"caller"}})
+	started, err := r.builder.cluster.StartCallers(ctx, cluster.CallerSpec{Name: t.processName("proxy-cost"), Count: 1, Args: []string{"caller"}})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -30,8 +30,8 @@ type infrastructureProcess struct {
 }
 
 // startRemoteInfrastructure starts the infrastructure in each process. It listens on loopback or,
-// where callers run elsewhere, at the process's own address.
-func startRemoteInfrastructure(ctx context.Context, spec infrastructureSpec, elsewhere bool, processes []cluster.Process) (remoteInfrastructure, error) {
+// if the callers run in other pods, at the process's own address.
+func startRemoteInfrastructure(ctx context.Context, spec infrastructureSpec, callersRemote bool, processes []cluster.Process) (remoteInfrastructure, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	all := make(remoteInfrastructure, len(processes))
@@ -39,7 +39,7 @@ func startRemoteInfrastructure(ctx context.Context, spec infrastructureSpec, els
 	for i, p := range processes {
 		all[i] = &infrastructureProcess{Process: p, client: stdio.NewClient(p.Name(), p, p.Stdin(), p.Stdout(), nil)}
 		own := spec
-		if elsewhere {
+		if callersRemote {
 			own.IP = p.Host()
 		}
 		each.Go(func() (err error) {
@@ -62,10 +62,10 @@ func call[P, R any](ctx context.Context, p *infrastructureProcess, m stdio.Metho
 }
 
 // all calls do for every process at the same time.
-func (t remoteInfrastructure) all(do func(*infrastructureProcess) error) error {
-	errs := make([]error, len(t))
+func (r remoteInfrastructure) all(do func(*infrastructureProcess) error) error {
+	errs := make([]error, len(r))
 	var done sync.WaitGroup
-	for i, p := range t {
+	for i, p := range r {
 		done.Go(func() { errs[i] = do(p) })
 	}
 	done.Wait()
@@ -73,27 +73,27 @@ func (t remoteInfrastructure) all(do func(*infrastructureProcess) error) error {
 }
 
 // end kills every process that still runs, and its children with it.
-func (t remoteInfrastructure) end() {
-	_ = t.all(func(p *infrastructureProcess) error {
+func (r remoteInfrastructure) end() {
+	_ = r.all(func(p *infrastructureProcess) error {
 		p.client.Kill()
 		return nil
 	})
 }
 
-func (t remoteInfrastructure) service(n int) cluster.Service {
-	if len(t) > 1 { // sidecars
-		return t[n].Services[0]
+func (r remoteInfrastructure) service(n int) cluster.Service {
+	if len(r) > 1 { // sidecars
+		return r[n].Services[0]
 	}
-	return t[0].Services[min(n, len(t[0].Services)-1)]
+	return r[0].Services[min(n, len(r[0].Services)-1)]
 }
 
 // files adds the name of the process to the names of files if there are several processes.
-func (t remoteInfrastructure) files() map[string]string {
-	if len(t) == 1 {
-		return t[0].Files
+func (r remoteInfrastructure) files() map[string]string {
+	if len(r) == 1 {
+		return r[0].Files
 	}
 	all := map[string]string{}
-	for _, p := range t {
+	for _, p := range r {
 		for name, text := range p.Files {
 			all[p.Name()+"/"+name] = text
 		}
@@ -101,23 +101,23 @@ func (t remoteInfrastructure) files() map[string]string {
 	return all
 }
 
-func (t remoteInfrastructure) kill(ctx context.Context, role string) error {
-	return t.all(func(p *infrastructureProcess) error {
+func (r remoteInfrastructure) kill(ctx context.Context, role string) error {
+	return r.all(func(p *infrastructureProcess) error {
 		_, err := call(ctx, p, killMethod, role)
 		return err
 	})
 }
 
-func (t remoteInfrastructure) resetUsage() error {
-	return t.all(func(p *infrastructureProcess) error {
+func (r remoteInfrastructure) resetUsage() error {
+	return r.all(func(p *infrastructureProcess) error {
 		_, err := call(context.Background(), p, resetUsageMethod, stdio.None{})
 		return err
 	})
 }
 
-func (t remoteInfrastructure) used(role string) (u cluster.Usage, err error) {
+func (r remoteInfrastructure) used(role string) (u cluster.Usage, err error) {
 	var mu sync.Mutex
-	err = t.all(func(p *infrastructureProcess) error {
+	err = r.all(func(p *infrastructureProcess) error {
 		roles, err := call(context.Background(), p, usageMethod, stdio.None{})
 		one := roles[role]
 		mu.Lock()
@@ -130,11 +130,11 @@ func (t remoteInfrastructure) used(role string) (u cluster.Usage, err error) {
 	return u, err
 }
 
-func (t remoteInfrastructure) processes() []measure.Watched { return nil }
+func (r remoteInfrastructure) processes() []measure.Watched { return nil }
 
-func (t remoteInfrastructure) failures() (all []string) {
+func (r remoteInfrastructure) failures() (all []string) {
 	var mu sync.Mutex
-	_ = t.all(func(p *infrastructureProcess) error {
+	_ = r.all(func(p *infrastructureProcess) error {
 		failures, err := call(context.Background(), p, failuresMethod, stdio.None{})
 		mu.Lock()
 		defer mu.Unlock()
@@ -149,11 +149,11 @@ func (t remoteInfrastructure) failures() (all []string) {
 	return all
 }
 
-func (t remoteInfrastructure) close() error {
-	err := t.all(func(p *infrastructureProcess) error {
+func (r remoteInfrastructure) close() error {
+	err := r.all(func(p *infrastructureProcess) error {
 		_, err := call(context.Background(), p, closeMethod, stdio.None{})
 		return err
 	})
-	t.end()
+	r.end()
 	return err
 }

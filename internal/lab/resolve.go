@@ -46,11 +46,11 @@ type trial struct {
 	// nil: the calls pass as the callers make them.
 	proxyTLS *service.TLS
 	versions map[string]cluster.Program // of a user's service, by the names that events have
-	// turn numbers the arms that are up at the same time, from 1; 0: the trial is alone.
-	turn    int
-	load    pace.Spec     // zero for a capacity search
-	target  *target       // nil: rpclab deploys the service
-	timeout time.Duration // of a load
+	// armNumber numbers the arms that are up at the same time, from 1; 0: the trial is alone.
+	armNumber int
+	load      pace.Spec     // zero for a capacity search
+	target    *target       // nil: rpclab deploys the service
+	timeout   time.Duration // of a load
 }
 
 // target is what a load of servers that run already calls.
@@ -61,10 +61,10 @@ type target struct {
 
 // processName names processes of a trial, which another arm may also have at the same time.
 func (t trial) processName(name string) string {
-	if t.turn == 0 {
+	if t.armNumber == 0 {
 		return name
 	}
-	return fmt.Sprintf("%s-%d", name, t.turn)
+	return fmt.Sprintf("%s-%d", name, t.armNumber)
 }
 
 // Plan is the plan of an experiment in which every name is resolved.
@@ -86,7 +86,7 @@ func Resolve(plan experiment.Plan) (Plan, error) {
 			return Plan{}, fmt.Errorf("arm %s: %w", t.Arm, err)
 		}
 		if plan.Design != "" && plan.Design != experiment.Isolated {
-			resolved.trials[i].turn = 1 + slices.IndexFunc(plan.Arms, func(a experiment.Arm) bool { return a.Name == t.Arm })
+			resolved.trials[i].armNumber = 1 + slices.IndexFunc(plan.Arms, func(a experiment.Arm) bool { return a.Name == t.Arm })
 		}
 	}
 	return resolved, nil
@@ -354,47 +354,4 @@ func ownCommand(c experiment.Config, dir string) *caller.Command {
 		command.Env = append(command.Env, name+"="+c.Caller.Env[name])
 	}
 	return command
-}
-
-func paceSpec(l experiment.Load, seedOf uint64) pace.Spec {
-	switch {
-	case l.Sequence > 0:
-		sequence := pace.Sequence(uint64(l.Sequence))
-		return pace.Spec{Closed: &sequence}
-	case l.Burst > 0:
-		return pace.Spec{Burst: &pace.Burst{Calls: l.Burst}}
-	case l.Closed != nil:
-		return pace.Spec{Closed: &pace.Closed{
-			Users: l.Closed.Users, Ramp: l.Closed.Ramp, Think: l.Closed.Think, Duration: l.Closed.Duration, Calls: uint64(l.Closed.Calls),
-		}}
-	case l.Open != nil:
-		return pace.Spec{Rate: &pace.Rate{
-			PerSecond: l.Open.Rate, Duration: l.Open.Duration, Max: l.Open.MaxInFlight,
-			Poisson: l.Open.Arrivals == "poisson", Seed: experiment.Seed(seedOf, "arrivals"),
-		}}
-	}
-	return pace.Spec{}
-}
-
-// loadTimeout returns how long a load may take before its trial fails: the time that it takes if
-// every call times out, and a minute more.
-func loadTimeout(c experiment.Config) time.Duration {
-	l, calls := c.Load, 1
-	switch {
-	case l.Sequence > 0:
-		calls = l.Sequence
-	case l.Closed != nil && l.Closed.Duration == 0:
-		calls = l.Closed.Calls/l.Closed.Users + 1
-	}
-	d := time.Minute + time.Duration(calls)*c.Caller.Timeout
-	if l.Closed != nil {
-		d += l.Closed.Ramp + l.Closed.Duration + time.Duration(calls)*l.Closed.Think
-	}
-	if l.Open != nil {
-		d += l.Open.Duration
-	}
-	if l.Search != nil {
-		d += 2 * l.Search.Duration // a probe and the calls that it has queued
-	}
-	return d
 }

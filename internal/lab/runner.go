@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"rpclab/internal/caller"
@@ -71,26 +72,26 @@ func (t trial) callsEachBackend() bool {
 
 // deploy starts the trial's servers. It returns those of the last trial if the experiment allows
 // that, their configuration is the same and no event has changed them.
-func (c *trialRunner) deploy(ctx context.Context, t trial) (servers cluster.Deployment, err error) {
-	spec, err := c.serverSpec(t)
+func (r *trialRunner) deploy(ctx context.Context, t trial) (servers cluster.Deployment, err error) {
+	spec, err := r.serverSpec(t)
 	if err != nil {
 		return nil, err
 	}
 	wanted := identityOf(spec)
-	if c.servers != nil && c.serversFor == wanted && !t.Config.Server.Fresh && len(t.Events) == 0 {
-		return c.servers, nil
+	if r.servers != nil && r.serversFor == wanted && !t.Config.Server.Fresh && len(t.Events) == 0 {
+		return r.servers, nil
 	}
-	if err := c.release(); err != nil {
+	if err := r.release(); err != nil {
 		return nil, err
 	}
-	end := c.progress.phase(t.Trial, PhaseStartServers)
-	servers, err = c.builder.cluster.Deploy(ctx, spec)
+	end := r.progress.phase(t.Trial, PhaseStartServers)
+	servers, err = r.builder.cluster.Deploy(ctx, spec)
 	if end(err); err != nil {
 		return nil, err
 	}
-	c.servers, c.serversFor, c.serversOf = servers, wanted, t.Trial
+	r.servers, r.serversFor, r.serversOf = servers, wanted, t.Trial
 	if len(t.Events) > 0 {
-		c.serversFor = "" // events change the servers
+		r.serversFor = "" // events change the servers
 	}
 	return servers, nil
 }
@@ -106,52 +107,53 @@ func identityOf(spec cluster.Spec) string {
 }
 
 // serverSpec returns the trial's servers with their command and keys.
-func (c *trialRunner) serverSpec(t trial) (spec cluster.Spec, err error) {
+func (r *trialRunner) serverSpec(t trial) (spec cluster.Spec, err error) {
 	spec = t.server
-	spec.Command = c.builder.programs.commands[t.language.Name]
-	if spec.ProxyTLS, err = c.keys.faultProxy(t); err != nil {
+	spec.Command = r.builder.programs.commands[t.language.Name]
+	if spec.ProxyTLS, err = r.keys.faultProxy(t); err != nil {
 		return spec, err
 	}
-	spec.Security, err = c.keys.server(t.security)
+	spec.Security, err = r.keys.server(t.security)
 	return spec, err
 }
 
 // release removes the servers of the last trial, if there are any.
-func (c *trialRunner) release() error {
-	if c.servers == nil {
+func (r *trialRunner) release() error {
+	if r.servers == nil {
 		return nil
 	}
-	end := c.progress.phase(c.serversOf, PhaseStopServers)
-	err := c.servers.Remove()
+	end := r.progress.phase(r.serversOf, PhaseStopServers)
+	err := r.servers.Remove()
 	end(err)
-	c.servers, c.serversFor = nil, ""
+	r.servers, r.serversFor = nil, ""
 	return err
 }
 
-// describe completes the calls of a user's service. In a cluster the callers do that, because this machine
-// may not reach the servers.
-func (c *trialRunner) describe(ctx context.Context, t trial, servers cluster.Deployment) error {
-	if c.builder.remote || len(t.job.Calls) == 0 {
-		return nil
+// completeCalls returns the calls of a user's service with what the service says of their methods. In a cluster the
+// callers ask for that, because this machine may not reach the servers.
+func (r *trialRunner) completeCalls(ctx context.Context, t trial, servers cluster.Deployment) ([]service.Spec, error) {
+	if r.builder.remote || len(t.job.Calls) == 0 {
+		return t.job.Calls, nil
 	}
-	for i := range t.job.Calls {
-		if err := c.described.complete(ctx, &t.job.Calls[i], servers); err != nil {
-			return err
+	calls := slices.Clone(t.job.Calls)
+	for i := range calls {
+		if err := r.described.complete(ctx, &calls[i], servers); err != nil {
+			return nil, err
 		}
 		if t.job.Stream == nil {
 			continue
 		}
-		if err := checkMessages(ctx, t.job.Calls[i]); err != nil {
-			return fmt.Errorf("%w: %w", ErrService, err)
+		if err := checkMessages(ctx, calls[i]); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrService, err)
 		}
 	}
 	if !t.job.Flow {
-		return nil
+		return calls, nil
 	}
-	if _, err := service.CheckFlow(t.job.Calls); err != nil {
-		return fmt.Errorf("%w: %w", ErrService, err)
+	if _, err := service.CheckFlow(calls); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrService, err)
 	}
-	return nil
+	return calls, nil
 }
 
 func newTrial(t trial) result.Trial {

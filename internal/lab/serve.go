@@ -9,7 +9,7 @@ import (
 	"rpclab/internal/process/stdio"
 )
 
-// session is what a process of the cluster does for the lab.
+// session is the work of `rpclab caller` or `rpclab infrastructure`.
 type session interface {
 	handlers() []stdio.Handler
 	// close ends everything that the handlers started and that still runs.

@@ -19,21 +19,21 @@ type startedTrial struct {
 }
 
 // start starts the callers and the infrastructure of a trial. An error ends the run.
-func (c *trialRunner) start(ctx context.Context, t trial, servers cluster.Deployment) (s *startedTrial, err error) {
-	end := c.progress.phase(t.Trial, PhaseStartCallers)
+func (r *trialRunner) start(ctx context.Context, t trial, servers cluster.Deployment) (s *startedTrial, err error) {
+	end := r.progress.phase(t.Trial, PhaseStartCallers)
 	defer func() { end(err) }()
 	t = t.endTLS()
 	s = &startedTrial{trial: t}
-	if s.callers, err = startCallers(ctx, c.builder.cluster, t, c.builder.sidecarArgs(t), c.progress.liveOf(t.Arm)); err != nil {
+	if s.callers, err = startCallers(ctx, r.builder.cluster, t, r.builder.sidecarArgs(t), r.progress.liveOf(t.Arm)); err != nil {
 		return nil, err
 	}
-	if s.bed, err = c.builder.start(ctx, t, servers, s.callers.sidecars()); err != nil {
+	if s.bed, err = r.builder.start(ctx, t, servers, s.callers.sidecars()); err != nil {
 		s.callers.kill()
 		return nil, err
 	}
 	s.bed.versions = t.versions
-	s.loader = loader{trial: t, callers: s.callers, bed: s.bed, cluster: c.builder.cluster, remote: c.builder.remote, processors: c.processors, otherRuns: c.otherRuns, progress: c.progress}
-	if s.identities, err = c.keys.identities(t); err != nil {
+	s.loader = loader{trial: t, callers: s.callers, bed: s.bed, cluster: r.builder.cluster, remote: r.builder.remote, processors: r.processors, otherRuns: r.otherRuns, progress: r.progress}
+	if s.identities, err = r.keys.identities(t); err != nil {
 		s.close()
 		return nil, err
 	}
@@ -54,8 +54,8 @@ func (s *startedTrial) prepare(ctx context.Context, measured result.Trial) (resu
 	return measured, nil
 }
 
-// settle makes calls until they are steady, if the experiment asks for that.
-func (s *startedTrial) settle(ctx context.Context, measured result.Trial) (result.Trial, error) {
+// warmUpUntilSteady makes calls until they are steady, if the experiment asks for that.
+func (s *startedTrial) warmUpUntilSteady(ctx context.Context, measured result.Trial) (result.Trial, error) {
 	atMost := s.trial.Config.Caller.WarmupMax
 	if atMost == 0 || measured.Failed != "" {
 		return measured, nil

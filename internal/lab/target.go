@@ -37,10 +37,10 @@ func LoadPlan(l *load.Load) Plan {
 }
 
 // runAtTarget runs one trial at a target. After an interrupt it returns what was measured, with the error.
-func (c *trialRunner) runAtTarget(ctx context.Context, t trial) (measured result.Trial, err error) {
+func (r *trialRunner) runAtTarget(ctx context.Context, t trial) (measured result.Trial, err error) {
 	measured = newTrial(t)
 	if t.Round == 1 {
-		if measured.WarmUp, err = c.warmUpTarget(ctx, t); err != nil {
+		if measured.WarmUp, err = r.warmUpTarget(ctx, t); err != nil {
 			return measured, err
 		}
 	}
@@ -50,30 +50,30 @@ func (c *trialRunner) runAtTarget(ctx context.Context, t trial) (measured result
 			if err != nil {
 				return measured, err
 			}
-			seen, err := c.loadTarget(ctx, t, measured, plan, o.Limit)
+			seen, err := r.loadTarget(ctx, t, measured, plan, o.Limit)
 			t.target.Forget() // the report has the calls of one probe
 			if err != nil {
 				return measured, err // without the calls of a probe that did not end
 			}
 			return seen, nil
 		}
-		return searchCapacity(ctx, t.Trial, measured, probe, func(step string) { c.progress.doing(t.Trial, step) })
+		return searchCapacity(ctx, t.Trial, measured, probe, func(step string) { r.progress.doing(t.Trial, step) })
 	}
 	plan, err := t.target.Pace(t.Round)
 	if err != nil {
 		return measured, err
 	}
-	c.progress.measuring()
-	return c.loadTarget(ctx, t, measured, plan, 0)
+	r.progress.measuring()
+	return r.loadTarget(ctx, t, measured, plan, 0)
 }
 
 // warmUpTarget makes calls that are not measured: a number of them, then those of the load until it is steady. The
 // result is nil if the second was not asked for.
-func (c *trialRunner) warmUpTarget(ctx context.Context, t trial) (*result.WarmUp, error) {
+func (r *trialRunner) warmUpTarget(ctx context.Context, t trial) (*result.WarmUp, error) {
 	first, plan := t.target.WarmUp()
 	if first.Calls > 0 {
-		c.progress.doing(t.Trial, "warming up")
-		end := c.progress.phase(t.Trial, PhaseWarmUp)
+		r.progress.doing(t.Trial, "warming up")
+		end := r.progress.phase(t.Trial, PhaseWarmUp)
 		_, _, err := t.target.Client().Run(ctx, first, measure.StartSignal{})
 		if end(err); err != nil {
 			return nil, fmt.Errorf("warm-up: %w", err)
@@ -81,8 +81,8 @@ func (c *trialRunner) warmUpTarget(ctx context.Context, t trial) (*result.WarmUp
 	}
 	var steady *result.WarmUp
 	if atMost := t.target.Settings().WarmupMax; atMost > 0 && ctx.Err() == nil {
-		c.progress.doing(t.Trial, "warming up until rate and latency are steady")
-		end := c.progress.phase(t.Trial, PhaseSettle)
+		r.progress.doing(t.Trial, "warming up until rate and latency are steady")
+		end := r.progress.phase(t.Trial, PhaseSettle)
 		w, err := warmUpUntilSteady(ctx, t.target.Client(), plan, atMost)
 		if end(err); err != nil {
 			return nil, err
@@ -93,7 +93,7 @@ func (c *trialRunner) warmUpTarget(ctx context.Context, t trial) (*result.WarmUp
 }
 
 // loadTarget makes one load and adds what it measured to a trial. It cancels calls in flight after a limit; 0: none.
-func (c *trialRunner) loadTarget(ctx context.Context, t trial, measured result.Trial, plan pace.Pace, limit time.Duration) (result.Trial, error) {
+func (r *trialRunner) loadTarget(ctx context.Context, t trial, measured result.Trial, plan pace.Pace, limit time.Duration) (result.Trial, error) {
 	to, limited := t.target, ctx
 	if limit > 0 {
 		var cancel context.CancelFunc
@@ -103,18 +103,18 @@ func (c *trialRunner) loadTarget(ctx context.Context, t trial, measured result.T
 	interrupt := make(chan time.Time, 1)
 	unwatch := context.AfterFunc(ctx, func() { interrupt <- time.Now() })
 	defer unwatch()
-	live := newLiveTotals(1, c.progress.liveOf(t.Arm))
-	c.loads++
-	live.load = c.loads
+	live := newLiveTotals(1, r.progress.liveOf(t.Arm))
+	r.loads++
+	live.load = r.loads
 	signal := measure.StartSignal{OnSnapshot: func(s measure.Snapshot) { live.add(0, s) }}
 	servers, known := to.ServerProcesses()
 	var watched []measure.Watched
 	for _, pid := range servers {
 		watched = append(watched, measure.Watched{Name: fmt.Sprintf("the server (process %d)", pid), PID: pid})
 	}
-	endMachine := watchMachine(c.otherRuns, func() []measure.Watched { return watched })
-	endProcessors := c.watchProcessors(servers, known)
-	endPhase := c.progress.phase(t.Trial, PhaseLoad)
+	endMachine := watchMachine(r.otherRuns, func() []measure.Watched { return watched })
+	endProcessors := r.watchProcessors(servers, known)
+	endPhase := r.progress.phase(t.Trial, PhaseLoad)
 	recorder, started, err := to.Client().Run(limited, plan, signal)
 	endPhase(err)
 	machine, warnings := endProcessors(), endMachine()
@@ -144,12 +144,12 @@ const minMachineTime = 500 * time.Millisecond
 
 // watchProcessors measures the CPU time that other programs use during a load: neither rpclab nor the processes of
 // the server on this machine, if they are known. The returned function ends that; nil: not known.
-func (c *trialRunner) watchProcessors(servers []int, known bool) (end func() *result.Interference) {
+func (r *trialRunner) watchProcessors(servers []int, known bool) (end func() *result.Interference) {
 	pids := append([]int{os.Getpid()}, servers...)
 	own, err := measure.TreesCPU(pids...)
-	processors, began := c.processors(), time.Now()
+	processors, began := r.processors(), time.Now()
 	return func() *result.Interference {
-		passed := c.processors().Since(processors)
+		passed := r.processors().Since(processors)
 		ownNow, errNow := measure.TreesCPU(pids...)
 		if !known || err != nil || errNow != nil || time.Since(began) < minMachineTime {
 			return nil

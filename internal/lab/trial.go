@@ -10,29 +10,29 @@ import (
 // runTrial runs one trial: it starts servers, callers and infrastructure, warms the callers up, makes
 // the load, performs its events, and summarizes the measurements. An error ends the run. If a caller
 // dies, runTrial returns a failed trial and no error: the failure is a result.
-func (c *trialRunner) runTrial(ctx context.Context, t trial) (measured result.Trial, err error) {
+func (r *trialRunner) runTrial(ctx context.Context, t trial) (measured result.Trial, err error) {
 	if t.target != nil {
-		return c.runAtTarget(ctx, t)
+		return r.runAtTarget(ctx, t)
 	}
 	measured = newTrial(t)
-	if why := c.builder.programs.missingFor(t); why != "" {
+	if why := r.builder.programs.missingFor(t); why != "" {
 		measured.Failed = fmt.Sprintf("%v: %s", ErrNotRun, why)
 		return measured, nil
 	}
-	if err := c.measureFaultProxy(ctx, t); err != nil {
+	if err := r.measureFaultProxy(ctx, t); err != nil {
 		return measured, err
 	}
-	servers, err := c.deploy(ctx, t)
+	servers, err := r.deploy(ctx, t)
 	if err != nil {
 		return measured, err
 	}
-	if err := c.describe(ctx, t, servers); err != nil {
+	if t.job.Calls, err = r.completeCalls(ctx, t, servers); err != nil {
 		return measured, err
 	}
-	if t.job.Calls, err = c.throughProxies(t); err != nil {
+	if t.job.Calls, err = r.throughProxies(t); err != nil {
 		return measured, err
 	}
-	s, err := c.start(ctx, t, servers)
+	s, err := r.start(ctx, t, servers)
 	if err != nil {
 		return measured, err
 	}
@@ -43,7 +43,7 @@ func (c *trialRunner) runTrial(ctx context.Context, t trial) (measured result.Tr
 		measured.Lost = append(measured.Lost, s.close()...)
 	}()
 	if measured, err = s.prepare(ctx, measured); err == nil {
-		measured, err = s.settle(ctx, measured)
+		measured, err = s.warmUpUntilSteady(ctx, measured)
 	}
 	if err != nil || measured.Failed != "" {
 		return measured, err
@@ -51,8 +51,8 @@ func (c *trialRunner) runTrial(ctx context.Context, t trial) (measured result.Tr
 	if t.Config.Load.Search != nil {
 		return searchCapacity(ctx, t.Trial, measured,
 			func(ctx context.Context, o loadRequest) (result.Trial, error) { return s.loader.load(ctx, measured, o) },
-			func(step string) { c.progress.doing(t.Trial, step) })
+			func(step string) { r.progress.doing(t.Trial, step) })
 	}
-	c.progress.measuring()
+	r.progress.measuring()
 	return s.loader.load(ctx, measured, loadRequest{Pace: t.load})
 }

@@ -37,21 +37,18 @@ var libraries = []library{
 	{"python-requests", python("requests", true), true, []string{language.REST}, nil},
 	{"python-requests-session", python("requests-session", true), true, []string{language.REST}, nil},
 	{"python-httpx", python("httpx", true), true, []string{language.REST}, nil},
-	{"python-function", python("function", false), true, []string{noProtocol}, nil},
+	{"python-function", python("function", false), true, []string{experiment.NoProtocol}, nil},
 }
 
 // ownClient is a client of the user's (caller.command).
 var ownClient = library{name: "command", Caller: own.Caller{}, protocols: []string{language.GRPC, language.REST, language.TCP}}
-
-// noProtocol is the protocol of a caller that calls a function of its own process and no backend.
-const noProtocol = "nothing"
 
 func python(kind string, rest bool) caller.Caller {
 	return external.Caller{Language: "python", Kind: kind, REST: rest}
 }
 
 // callsBackends reports whether calls leave the caller's process.
-func (l library) callsBackends() bool { return !slices.Contains(l.protocols, noProtocol) }
+func (l library) callsBackends() bool { return !slices.Contains(l.protocols, experiment.NoProtocol) }
 
 // language returns the language of the caller's program.
 func (l library) language() string {

@@ -37,7 +37,7 @@ func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error)
 			return nil, err
 		}
 		if channels == 0 || job.Hedge != nil || job.Stream.Pipelined {
-			return nil, errors.New("streams need channels that stay open, without hedge and pipelining: set those, or leave out stream")
+			return nil, errors.New("stream cannot be used with hedge, pipelined or a channel per call: remove them, or remove stream")
 		}
 	}
 	for range channels {
@@ -88,7 +88,7 @@ func (s *session) messages() (streamMessages, error) {
 	case s.service != nil:
 		return newServiceMessages(s.service)
 	case s.calls.Stream == "":
-		return nil, errors.New("streams need the workload greet or increase: set one of them, or leave out stream")
+		return nil, errors.New("stream needs the workload greet or increase: set one of them, or remove stream")
 	}
 	return workloadMessages{s.calls}, nil
 }
@@ -101,7 +101,7 @@ func OpenCalculator(job caller.Job, target caller.Target) (*CalculatorSession, e
 	case err != nil:
 		return nil, err
 	case job.Calculator == nil || job.Workload.Calculate == nil || count == 0 || job.Hedge != nil || job.Stream != nil:
-		return nil, errors.New("caller.style needs the workload calculate and channels that stay open, without hedge and stream: set those, or leave out style")
+		return nil, errors.New("caller.style needs the workload calculate, and cannot be used with hedge, stream or a channel per call: remove those, or remove caller.style")
 	}
 	config := *job.Calculator
 	client, err := calculator.New(config, *job.Workload.Calculate)

@@ -23,13 +23,8 @@ import (
 // reflectionTimeout bounds how long a server may take to describe its methods.
 const reflectionTimeout = 30 * time.Second
 
-// Describe asks the server that a target reaches for the files that define the method of a call.
-func Describe(ctx context.Context, spec service.Spec, target caller.Target) (source method.Source, err error) {
-	return describe(ctx, spec, target)
-}
-
-// describe is Describe with options of all its calls.
-func describe(ctx context.Context, spec service.Spec, target caller.Target, calls ...grpc.CallOption) (source method.Source, err error) {
+// Describe asks the server that a target reaches, with these options, for the files that define the method of a call.
+func Describe(ctx context.Context, spec service.Spec, target caller.Target, calls ...grpc.CallOption) (source method.Source, err error) {
 	ctx, cancel := context.WithTimeout(ctx, reflectionTimeout)
 	defer cancel()
 	md, err := spec.FirstMetadata()
@@ -59,7 +54,7 @@ func OpenCall(spec service.Spec, target caller.Target) (call *service.Call, err 
 	if len(spec.Protos) > 0 {
 		source, err = method.FromDescriptors(spec.Protos)
 	} else {
-		source, err = describe(ctx, spec, target, grpc.WaitForReady(true))
+		source, err = Describe(ctx, spec, target, grpc.WaitForReady(true))
 	}
 	if err != nil {
 		return nil, err
@@ -154,7 +149,7 @@ func (s *serviceCalls) invoke(ctx context.Context, channel *grpc.ClientConn, n u
 		return s.calls[i].invoke(ctx, channel, number, nil, nil, nil)
 	}
 	answers := service.Answers{}
-	return caller.Follow(s.names, func(i int) caller.Outcome {
+	return caller.CallFlow(s.names, func(i int) caller.Outcome {
 		values, err := s.flow.Values(i, answers)
 		if err != nil {
 			return caller.Outcome{Code: "INTERNAL", Message: err.Error()}

@@ -100,7 +100,7 @@ func (s *session) invoke(ctx context.Context, channel *grpc.ClientConn, n uint64
 // [rpclab/internal/route/settings].
 const nonFatalCode = "UNAVAILABLE"
 
-// hedge makes a call according to gRFC A6: one attempt, then another after each delay without an
+// hedge makes a call according to gRFC A6: one attempt, then another after each delay without a
 // response, or at once after a non-fatal code. The first response or fatal code counts and cancels
 // the other attempts. grpc-go (1.85) ignores hedgingPolicy, so hedge implements it, without
 // throttling and push-back, which no backend of rpclab uses.

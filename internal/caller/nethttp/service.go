@@ -84,7 +84,7 @@ func (s *serviceSession) call(ctx context.Context, n uint64) caller.Outcome {
 		return s.request(ctx, s.requests[i], number, nil, nil)
 	}
 	answers := service.Answers{}
-	return caller.Follow(s.names, func(i int) caller.Outcome {
+	return caller.CallFlow(s.names, func(i int) caller.Outcome {
 		values, err := s.flow.Values(i, answers)
 		if err != nil {
 			return caller.Outcome{Code: "INTERNAL", Message: err.Error()}

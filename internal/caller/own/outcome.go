@@ -42,7 +42,7 @@ func readLine(lines *bufio.Reader) ([]byte, error) {
 		case errors.Is(err, bufio.ErrBufferFull) && len(whole) < maxLine:
 			continue
 		case errors.Is(err, bufio.ErrBufferFull):
-			return nil, nonsense(whole, "lines of at most 64 KiB")
+			return nil, unexpectedLine(whole, "lines of at most 64 KiB")
 		case err != nil:
 			return nil, err
 		}
@@ -53,8 +53,8 @@ func readLine(lines *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// nonsense is the error of a line that is not what it should be.
-func nonsense(line []byte, want string) error {
+// unexpectedLine returns the error of a line that the protocol does not allow.
+func unexpectedLine(line []byte, want string) error {
 	const shown = 200
 	more := ""
 	if len(line) > shown {
@@ -82,7 +82,7 @@ func parseOutcome(line []byte) (o outcome, err error) {
 		Code json.RawMessage `json:"code"` // a name, or a number of gRPC; missing: OK
 	}
 	if json.Unmarshal(line, &read) != nil || read.Call == nil {
-		return o, nonsense(line, "an outcome such as "+outcomeLine)
+		return o, unexpectedLine(line, "an outcome such as "+outcomeLine)
 	}
 	o = read.outcome
 	o.Call = *read.Call
@@ -91,17 +91,17 @@ func parseOutcome(line []byte) (o outcome, err error) {
 		text = h2.Status{Code: uint32(number)}.Name()
 	} else if text != "" {
 		if text, err = strconv.Unquote(text); err != nil {
-			return o, nonsense(line, "a code such as \"UNAVAILABLE\" or 14")
+			return o, unexpectedLine(line, "a code such as \"UNAVAILABLE\" or 14")
 		}
 	}
 	switch o.Code = text; {
 	case o.Code == "":
 		o.Code = measure.OK
 	case !codeName.MatchString(o.Code):
-		return o, nonsense(line, "a code of capital letters, digits and _")
+		return o, unexpectedLine(line, "a code of capital letters, digits and _")
 	}
 	if o.Sent <= 0 || o.Done < o.Sent {
-		return o, nonsense(line, "sent and done in nanoseconds since 1970, sent first")
+		return o, unexpectedLine(line, "sent and done in nanoseconds since 1970, sent first")
 	}
 	return o, nil
 }

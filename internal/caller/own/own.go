@@ -21,8 +21,8 @@ import (
 // Caller starts the program of a job.
 type Caller struct{}
 
-// ClientExited is the code of calls that were lost because the program exited.
-const ClientExited = "CLIENT_EXITED"
+// clientExited is the code of calls that were lost because the program exited.
+const clientExited = "CLIENT_EXITED"
 
 // session is a running program.
 type session struct {
@@ -109,7 +109,7 @@ func (s *session) readReady(lines *bufio.Reader, request []byte) error {
 	case err == nil && answer.Error != "":
 		return s.fail(errors.New(answer.Error))
 	}
-	return s.fail(nonsense(line, readyLine))
+	return s.fail(unexpectedLine(line, readyLine))
 }
 
 // fail kills a program that breaks the protocol, and returns the error with its last lines.
@@ -175,7 +175,7 @@ func (s *session) Run(ctx context.Context, plan pace.Pace, signal measure.StartS
 	before, _ := measure.TreeUsage(s.program.Pid())
 	recorder, start := caller.RunTimed(ctx, plan, signal, s.late, func(ctx context.Context, _ uint64) (caller.Outcome, time.Time, time.Time) {
 		o := s.call(ctx)
-		if o.Code == ClientExited && !plan.Open() {
+		if o.Code == clientExited && !plan.Open() {
 			cancel() // otherwise users would lose calls without end
 		}
 		return o.outcome(), o.sent(), o.done()
@@ -221,7 +221,7 @@ func (s *session) call(ctx context.Context) outcome {
 			case o := <-answered: // written before the end
 				return o
 			default:
-				return lost(ClientExited, s.calls.err.Error())
+				return lost(clientExited, s.calls.err.Error())
 			}
 		}
 	}

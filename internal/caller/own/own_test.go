@@ -75,10 +75,10 @@ func TestCallsOfAClientThatExitsAreLost(t *testing.T) {
 	} {
 		session := callertest.Open(t, Caller{}, script(dies), target)
 		m := callertest.Load(t, session, c.plan)
-		if lost := m.Errors[ClientExited]; lost < c.atLeast || lost > c.atMost || m.Calls != 3+lost {
-			t.Errorf("%s: %d of %d calls are %s, want %d to %d, and 3 answered", name, lost, m.Calls, ClientExited, c.atLeast, c.atMost)
+		if lost := m.Errors[clientExited]; lost < c.atLeast || lost > c.atMost || m.Calls != 3+lost {
+			t.Errorf("%s: %d of %d calls are %s, want %d to %d, and 3 answered", name, lost, m.Calls, clientExited, c.atLeast, c.atMost)
 		}
-		if said := m.Samples[ClientExited]; !strings.Contains(said, "the client sh ended unexpectedly: exit status 3; its last lines:\n  out of memory") {
+		if said := m.Samples[clientExited]; !strings.Contains(said, "the client sh ended unexpectedly: exit status 3; its last lines:\n  out of memory") {
 			t.Errorf("%s: the message is %q, want the client's end and its last lines", name, said)
 		}
 	}

@@ -19,12 +19,12 @@ func newFlow(compiled *service.Flow, calls int) *flow {
 // clear forgets the flows of a load.
 func (f *flow) clear() { f.byNumber, f.current = map[uint64]service.Answers{}, map[int]uint64{} }
 
-// kindOf returns which call of which flow has a number.
+// kindOf splits a call's number into its index in the flow and the flow's number.
 func (f *flow) kindOf(number uint64) (kind int, n uint64) {
 	return int(number % f.calls), number / f.calls
 }
 
-// begin forgets the worker's flow before, which has ended.
+// begin drops the answers of the worker's previous flow, and makes room for those of flow n.
 func (f *flow) begin(n uint64, worker int) {
 	if before, ok := f.current[worker]; ok && before != n {
 		delete(f.byNumber, before)
@@ -35,7 +35,7 @@ func (f *flow) begin(n uint64, worker int) {
 	}
 }
 
-// step returns a call of the flow; of no flow a call that takes no values.
+// step returns a call of the flow. The step of a nil flow takes no values.
 func (f *flow) step(call int) step { return step{f, call} }
 
 // step is a call of a flow.

@@ -26,7 +26,7 @@ type resolverConn struct {
 
 // start builds the resolver of the target's scheme: a resolver of the route, or a resolver
 // registered with grpc-go.
-func (f *resolverConn) start(to *engine.Engine, target *url.URL, own []resolver.Builder) error {
+func (r *resolverConn) start(to *engine.Engine, target *url.URL, own []resolver.Builder) error {
 	builder := resolver.Get(target.Scheme)
 	if i := slices.IndexFunc(own, func(b resolver.Builder) bool { return b.Scheme() == target.Scheme }); i >= 0 {
 		builder = own[i]
@@ -34,38 +34,38 @@ func (f *resolverConn) start(to *engine.Engine, target *url.URL, own []resolver.
 	if builder == nil {
 		return fmt.Errorf("target %q: no resolver for the scheme %q", target, target.Scheme)
 	}
-	f.engine = to
-	built, err := builder.Build(resolver.Target{URL: *target}, f, resolver.BuildOptions{DisableServiceConfig: true})
+	r.engine = to
+	built, err := builder.Build(resolver.Target{URL: *target}, r, resolver.BuildOptions{DisableServiceConfig: true})
 	if err != nil {
 		return fmt.Errorf("target %q: %w", target, err)
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.resolver = built
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.resolver = built
 	return nil
 }
 
 // resolveNow asks the resolver to resolve again, as a channel does after losing a connection.
-func (f *resolverConn) resolveNow() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.resolver != nil {
-		f.resolver.ResolveNow(resolver.ResolveNowOptions{})
+func (r *resolverConn) resolveNow() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.resolver != nil {
+		r.resolver.ResolveNow(resolver.ResolveNowOptions{})
 	}
 }
 
-func (f *resolverConn) close() {
-	f.mu.Lock()
-	running := f.resolver
-	f.resolver = nil
-	f.mu.Unlock()
+func (r *resolverConn) close() {
+	r.mu.Lock()
+	running := r.resolver
+	r.resolver = nil
+	r.mu.Unlock()
 	if running != nil {
 		running.Close()
 	}
 }
 
 // UpdateState stores a new set of addresses, from whichever field the resolver uses.
-func (f *resolverConn) UpdateState(state resolver.State) error {
+func (r *resolverConn) UpdateState(state resolver.State) error {
 	var addrs []string
 	for _, e := range state.Endpoints {
 		for _, a := range e.Addresses {
@@ -77,7 +77,7 @@ func (f *resolverConn) UpdateState(state resolver.State) error {
 			addrs = append(addrs, a.Addr)
 		}
 	}
-	f.engine.SetAddresses(addrs)
+	r.engine.SetAddresses(addrs)
 	if len(addrs) == 0 {
 		return errors.New("no address")
 	}
@@ -85,14 +85,14 @@ func (f *resolverConn) UpdateState(state resolver.State) error {
 }
 
 // ReportError implements [resolver.ClientConn]: the addresses known before stay in use.
-func (f *resolverConn) ReportError(err error) { f.engine.SetResolverError(err) }
+func (r *resolverConn) ReportError(err error) { r.engine.SetResolverError(err) }
 
 // NewAddress is the deprecated form of UpdateState.
-func (f *resolverConn) NewAddress(addrs []resolver.Address) {
-	_ = f.UpdateState(resolver.State{Addresses: addrs}) // NewAddress has no result
+func (r *resolverConn) NewAddress(addrs []resolver.Address) {
+	_ = r.UpdateState(resolver.State{Addresses: addrs}) // NewAddress has no result
 }
 
 // ParseServiceConfig rejects service configs: the target's is known from the start.
-func (f *resolverConn) ParseServiceConfig(string) *serviceconfig.ParseResult {
+func (r *resolverConn) ParseServiceConfig(string) *serviceconfig.ParseResult {
 	return &serviceconfig.ParseResult{Err: errors.New("the resolver's service config is ignored")}
 }

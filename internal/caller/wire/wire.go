@@ -163,7 +163,7 @@ func callOf(w workload.Spec, rest bool) (engine.Call, error) {
 }
 
 // policy reports whether a gRPC service config selects round_robin, or pick_first with shuffled addresses. The first
-// known policy counts; the default is pick_first without.
+// known policy counts; the default is pick_first without shuffling.
 func policy(config string) (roundRobin, shuffle bool, err error) {
 	if config == "" {
 		return false, false, nil
