@@ -72,25 +72,8 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 	if err != nil {
 		return failedTrial(ctx, measured, err)
 	}
-	unknown, ownNames := false, false
-	if calls := l.trial.job.Calls; len(calls) > 0 || l.trial.job.Command != nil {
-		var identity service.Identity
-		if len(calls) > 0 {
-			identity = calls[0].Identity // that of all calls of a service
-		}
-		nameBackends(shares, identity, len(calls) == 0, endpoints.stop())
-		ownNames = !namesEndpoints(shares, endpoints.stop())
-		each := 1 // calls of which backends are counted
-		if l.trial.job.Flow {
-			each = len(calls)
-		}
-		switch unknown = !knowsBackends(shares, each); {
-		case unknown && len(calls) > 0:
-			measured.Unknown = unknownBackends(identity)
-		case unknown:
-			measured.Unknown = "rpclab does not know which backends answered: caller.command can write backend (an address or a name) into its outcomes"
-		}
-	}
+	unknown, ownNames := l.nameServiceBackends(shares, endpoints.stop())
+	measured.Unknown = alsoUnknown(measured.Unknown, unknown)
 	merged, err := measure.Merge(shares)
 	if err != nil {
 		return measured, err
@@ -98,7 +81,7 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 	sinceStart, own := endProcessors()
 	measured.Lost = l.bed.failures()
 	r := analysis.Record{
-		Config: l.trial.Config, CallsBackends: l.trial.library.callsBackends(), BackendsUnknown: unknown, OwnNames: ownNames, Start: start, Callers: l.callers.records(shares), Merged: merged,
+		Config: l.trial.Config, CallsBackends: l.trial.library.callsBackends(), BackendsUnknown: unknown != "", OwnNames: ownNames, Start: start, Callers: l.callers.records(shares), Merged: merged,
 		Events: performed, Endpoints: endpoints.stop(), Servers: servers.Usage(), JVMs: jvms,
 	}
 	if r.Proxies, r.Gateways, r.ControlPlane, err = l.bed.usage(); err != nil {
@@ -125,6 +108,30 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 		r.CallsStarted = servers.CallCounts()
 	}
 	return r.Summarize(measured), nil
+}
+
+// nameServiceBackends gives the backends of a user's service in what callers measured the names of their endpoints. It
+// returns why it is not known which backends answered, empty if it is, and whether the backends have names of their own.
+func (l loader) nameServiceBackends(shares []measure.Measurement, history []cluster.Snapshot) (unknown string, ownNames bool) {
+	calls := l.trial.job.Calls
+	if len(calls) == 0 && l.trial.job.Command == nil {
+		return "", false
+	}
+	unknown = "rpclab does not know which backends answered: caller.command can write backend (an address or a name) into its outcomes"
+	var identity service.Identity
+	callsPerFlow := 1
+	if len(calls) > 0 {
+		identity = calls[0].Identity // that of all calls of a service
+		unknown = unknownBackends(identity)
+	}
+	if l.trial.job.Flow {
+		callsPerFlow = len(calls)
+	}
+	nameBackends(shares, identity, len(calls) == 0, history)
+	if knowsBackends(shares, callsPerFlow) {
+		unknown = ""
+	}
+	return unknown, !namesEndpoints(shares, history)
 }
 
 // processes returns all processes of this machine that take part in the load.

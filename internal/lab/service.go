@@ -307,7 +307,7 @@ func namesEndpoints(shares []measure.Measurement, endpoints []cluster.Snapshot) 
 const mostUnnamed = 0.01
 
 // knowsBackends reports whether the backends of nearly all answered calls, or of the calls of each flow, are known.
-func knowsBackends(shares []measure.Measurement, each int) bool {
+func knowsBackends(shares []measure.Measurement, callsPerFlow int) bool {
 	answered, named := uint64(0), uint64(0)
 	for _, m := range shares {
 		answered += m.Calls
@@ -318,5 +318,5 @@ func knowsBackends(shares []measure.Measurement, each int) bool {
 			named += n
 		}
 	}
-	return float64(named) >= (1-mostUnnamed)*float64(answered)*float64(each)
+	return float64(named) >= (1-mostUnnamed)*float64(answered)*float64(callsPerFlow)
 }
