@@ -79,7 +79,7 @@ func run(cfg wire.Config, call wire.Call, p wire.Pace) (summary, error) {
 	if err := engine.Connect(context.Background()); err != nil {
 		return summary{}, err
 	}
-	recorder, _, _, err := engine.Run(context.Background(), p, measure.StartSignal{})
+	recorder, _, err := engine.Run(context.Background(), p, measure.StartSignal{})
 	if err != nil {
 		return summary{}, err
 	}

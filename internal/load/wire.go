@@ -143,8 +143,7 @@ func (c wireConfig) metadata(n uint64, worker int, to []h2.Field) ([]h2.Field, e
 }
 
 func (w *wireClient) Run(ctx context.Context, p pace.Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
-	recorder, start, _, err := w.engine.Run(ctx, p, signal)
-	return recorder, start, err
+	return w.engine.Run(ctx, p, signal)
 }
 
 func (w *wireClient) appendMessage(n uint64, worker int, to []byte) ([]byte, error) {

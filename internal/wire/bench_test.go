@@ -107,7 +107,7 @@ func BenchmarkUnary(b *testing.B) {
 			}
 			b.ReportAllocs()
 			b.ResetTimer()
-			recorder, _, _, err := e.Run(b.Context(), pace.Closed{Users: 50, Calls: uint64(b.N)}, measure.StartSignal{})
+			recorder, _, err := e.Run(b.Context(), pace.Closed{Users: 50, Calls: uint64(b.N)}, measure.StartSignal{})
 			b.StopTimer()
 			if err != nil {
 				b.Fatal(err)

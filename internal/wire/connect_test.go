@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"rpclab/internal/measure"
 	"rpclab/internal/pace"
 	"rpclab/internal/wire"
 )
@@ -82,12 +81,9 @@ func TestThousandsOfConnectionsCarryCalls(t *testing.T) {
 	if err := e.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	recorder, _, stats, err := e.Run(t.Context(), pace.Closed{Users: connections, Calls: 3 * connections}, measure.StartSignal{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if m, err := recorder.Measurement(); err != nil || m.Backends[""] != 3*connections || stats.Connections != connections {
-		t.Errorf("%d calls, %d connections, %v %v", m.Calls, stats.Connections, m.Errors, m.Samples)
+	m, opened := loadAndConnections(t, e, pace.Closed{Users: connections, Calls: 3 * connections})
+	if m.Backends[""] != 3*connections || opened != connections {
+		t.Errorf("%d calls, %d connections, %v %v", m.Calls, opened, m.Errors, m.Samples)
 	}
 }
 

@@ -73,8 +73,7 @@ type core struct {
 	connectResult     chan<- error // receives nil when all connections are open, or an error
 	channelsConnected int          // channels, from the first on, that were found connected
 	load              *load        // nil: between loads
-	stats             Stats
-	endOverdueStream  func(*call) // its MaxDuration is over
+	endOverdueStream  func(*call)  // its MaxDuration is over
 }
 
 // call is a call in flight. It is reused for later calls.
@@ -267,16 +266,15 @@ type streamState struct {
 
 // load is one core's part of a load.
 type load struct {
-	core        *core
-	pace        Pace
-	start       time.Duration // of the load, since the core's epoch
-	ctx         context.Context
-	shared      *loadShared
-	recorder    *measure.Recorder
-	done        chan<- struct{}
-	over        bool // no more calls are due
-	cancelled   bool
-	connections int
+	core      *core
+	pace      Pace
+	start     time.Duration // of the load, since the core's epoch
+	ctx       context.Context
+	shared    *loadShared
+	recorder  *measure.Recorder
+	done      chan<- struct{}
+	over      bool // no more calls are due
+	cancelled bool
 
 	// With an open pace: the next call of this core, and when it and the call before are due.
 	nextCall    uint64

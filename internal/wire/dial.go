@@ -25,7 +25,6 @@ func (c *core) open(o connectionOwner, addr string) *connection {
 		c.connections = append(c.connections, nil)
 	}
 	c.connections[conn.slot] = conn
-	c.stats.Connections++
 	c.toDial = append(c.toDial, conn)
 	c.dialNext()
 	return conn

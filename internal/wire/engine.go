@@ -115,7 +115,7 @@ func (e *Engine) Connect(ctx context.Context) error {
 // with what was recorded and the time from which calls were due. When ctx is done it makes no more
 // calls and cancels those in flight, which count as CANCELLED. Failed calls are in the recorder,
 // never in the error.
-func (e *Engine) Run(ctx context.Context, p Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, Stats, error) {
+func (e *Engine) Run(ctx context.Context, p Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
 	e.loadMutex.Lock()
 	defer e.loadMutex.Unlock()
 	done := make(chan struct{}, len(e.cores))
@@ -131,7 +131,7 @@ func (e *Engine) Run(ctx context.Context, p Pace, signal measure.StartSignal) (*
 	for _, run := range runs {
 		run.start = start.Sub(run.core.epoch)
 		if !run.core.post(func() { run.core.load = run; run.begin() }) {
-			return nil, start, Stats{}, ErrClosed
+			return nil, start, ErrClosed
 		}
 	}
 	stop := context.AfterFunc(ctx, func() {
@@ -146,15 +146,14 @@ func (e *Engine) Run(ctx context.Context, p Pace, signal measure.StartSignal) (*
 	}
 	watched := unwatch()
 	after, errAfter := measure.CPU(os.Getpid())
-	all, stats := measure.NewRecorder(e.cores[0].cfg.LateAfter), Stats{}
+	all := measure.NewRecorder(e.cores[0].cfg.LateAfter)
 	if errBefore == nil && errAfter == nil { // otherwise it stays 0: unknown
 		all.AddCPU(after - before - watched)
 	}
 	for _, run := range runs {
 		all.Merge(run.recorder)
-		stats.Connections += run.connections
 	}
-	return all, start, stats, nil
+	return all, start, nil
 }
 
 // addToTally adds what the cores have recorded to a tally, each on its own thread.

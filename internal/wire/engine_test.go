@@ -89,7 +89,7 @@ func TestAnInterruptedLoadCancelsItsCalls(t *testing.T) {
 	} {
 		var ctx context.Context
 		ctx, cancel = context.WithCancel(t.Context())
-		recorder, _, _, err := e.Run(ctx, p, measure.StartSignal{})
+		recorder, _, err := e.Run(ctx, p, measure.StartSignal{})
 		cancel()
 		if err != nil {
 			t.Fatal(err)
@@ -236,7 +236,7 @@ func TestCallsDoNotAllocateInTheSteadyState(t *testing.T) {
 		wire.Call{Method: "/test.Test/Answer", Message: []byte("request")})
 	const calls = 20_000
 	load := func() {
-		if _, _, _, err := e.Run(t.Context(), pace.Closed{Users: 50, Calls: calls}, measure.StartSignal{}); err != nil {
+		if _, _, err := e.Run(t.Context(), pace.Closed{Users: 50, Calls: calls}, measure.StartSignal{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -258,7 +258,7 @@ func TestAClosedEngineReturnsErrClosed(t *testing.T) {
 	if err := errors.Join(e.Close(), e.Close()); err != nil {
 		t.Error(err)
 	}
-	if _, _, _, err := e.Run(t.Context(), pace.Burst{Calls: 1}, measure.StartSignal{}); !errors.Is(err, wire.ErrClosed) {
+	if _, _, err := e.Run(t.Context(), pace.Burst{Calls: 1}, measure.StartSignal{}); !errors.Is(err, wire.ErrClosed) {
 		t.Errorf("run: %v", err)
 	}
 }

@@ -25,15 +25,7 @@ func scenarioEngine(t *testing.T, s wiretest.Scenario, cfg wire.Config) *wire.En
 // loadAndConnections runs a load. It also returns how many connections the engine has opened so far.
 func loadAndConnections(t *testing.T, e *wire.Engine, p wire.Pace) (measure.Measurement, int) {
 	t.Helper()
-	recorder, _, stats, err := e.Run(t.Context(), p, measure.StartSignal{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := recorder.Measurement()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m, stats.Connections
+	return load(t, e, p), e.Connections()
 }
 
 func TestAConnectionWithoutAResponseToPINGIsClosed(t *testing.T) {

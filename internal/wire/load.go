@@ -41,7 +41,6 @@ func (r *load) turn() {
 	}
 	if r.over && r.core.inFlight.Len() == 0 {
 		r.core.load = nil
-		r.connections = r.core.stats.Connections
 		r.done <- struct{}{}
 	}
 }

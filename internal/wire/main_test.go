@@ -91,7 +91,7 @@ func engine(t testing.TB, cfg wire.Config, call wire.Call) *wire.Engine {
 
 func load(t testing.TB, e *wire.Engine, p wire.Pace) measure.Measurement {
 	t.Helper()
-	recorder, _, _, err := e.Run(t.Context(), p, measure.StartSignal{})
+	recorder, _, err := e.Run(t.Context(), p, measure.StartSignal{})
 	if err != nil {
 		t.Fatal(err)
 	}

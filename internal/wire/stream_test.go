@@ -93,7 +93,7 @@ func TestStreamsCarryEveryMessage(t *testing.T) {
 				},
 			})
 			const calls = 40
-			recorder, _, _, err := e.Run(t.Context(), pace.Closed{Users: 7, Calls: calls}, measure.StartSignal{})
+			recorder, _, err := e.Run(t.Context(), pace.Closed{Users: 7, Calls: calls}, measure.StartSignal{})
 			if err != nil {
 				t.Fatal(err)
 			}

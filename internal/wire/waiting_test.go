@@ -129,7 +129,7 @@ func TestTheDeadlineIncludesTheWaitForAStream(t *testing.T) {
 			if timeout == 0 {
 				time.AfterFunc(2*limit, cancel)
 			}
-			recorder, _, _, err := e.Run(ctx, pace.Burst{Calls: calls}, measure.StartSignal{})
+			recorder, _, err := e.Run(ctx, pace.Burst{Calls: calls}, measure.StartSignal{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -197,11 +197,6 @@ type Pace interface {
 	Window() time.Duration
 }
 
-// Stats are the resources of a load.
-type Stats struct {
-	Connections int // opened since the engine was started
-}
-
 // ErrClosed is the error of an engine that is closed.
 var ErrClosed = errors.New("wire: the engine is closed")
 

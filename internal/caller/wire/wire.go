@@ -89,8 +89,7 @@ func (s *session) Run(ctx context.Context, plan pace.Pace, signal measure.StartS
 	if s.startLoad != nil {
 		s.startLoad()
 	}
-	recorder, start, _, err := s.engine.Run(ctx, plan, signal)
-	return recorder, start, err
+	return s.engine.Run(ctx, plan, signal)
 }
 
 // Close closes the engine before the resolver that it may call.

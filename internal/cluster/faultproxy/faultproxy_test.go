@@ -120,7 +120,7 @@ func TestEveryScenarioEndsAsItDoesWithoutTheProxy(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer engine.Close()
-			recorder, _, _, err := engine.Run(t.Context(), pace.Closed{Users: s.InFlight, Calls: uint64(s.Calls)}, measure.StartSignal{})
+			recorder, _, err := engine.Run(t.Context(), pace.Closed{Users: s.InFlight, Calls: uint64(s.Calls)}, measure.StartSignal{})
 			if err != nil {
 				t.Fatal(err)
 			}
