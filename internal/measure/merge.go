@@ -11,9 +11,9 @@ import (
 )
 
 // Merge merges the measurements of callers that shared a load. Their Started times must be from one
-// clock. It adds counts and CPU times, and merges histograms value by value. Timelines and first
-// responses count from the earliest start. MaxRSS is the sum of the callers' peaks. A resolver update
-// counts from the time at which every caller has received it.
+// clock. It adds counts and CPU times, and merges histograms value by value. It has no more error codes
+// than a [Recorder]. Timelines and first responses count from the earliest start. MaxRSS is the sum of
+// the callers' peaks. A resolver update counts from the time at which every caller has received it.
 func Merge(all []Measurement) (Measurement, error) {
 	if len(all) == 1 {
 		return all[0], nil
@@ -44,26 +44,34 @@ func Merge(all []Measurement) (Measurement, error) {
 		merged.MaxRSS += part.MaxRSS
 		merged.Throttled += part.Throttled
 		merged.Stolen = max(merged.Stolen, part.Stolen)
-		addCounts(merged.Errors, part.Errors)
 		addCounts(merged.Backends, part.Backends)
-		for code, text := range part.Samples {
-			merged.Samples[code] = cmp.Or(merged.Samples[code], text)
-		}
-		for code, reasons := range part.Reasons {
-			failure.AddAll(&merged.Reasons, code, reasons)
-		}
 		for id, first := range part.FirstResponse {
 			if known, ok := merged.FirstResponse[id]; !ok || after+first < known {
 				merged.FirstResponse[id] = after + first
 			}
 		}
 		merged.Series.merge(part.Series, int((after+LatencyInterval/2)/LatencyInterval))
-		merged.Timeline.add(part.Timeline, int((after+TimelineInterval/2)/TimelineInterval))
+		later := int((after + TimelineInterval/2) / TimelineInterval)
+		merged.Timeline.add(part.Timeline, later)
+		merged.addErrors(part, later)
 	}
 	merged.ResolverUpdates = commonUpdates(all)
 	var err error
 	merged.ByName, err = mergeByName(all)
 	return merged, errors.Join(err, merged.mergeHistograms(all))
+}
+
+// addErrors adds the failed calls of a measurement whose timeline started a number of intervals later.
+func (m *Measurement) addErrors(part Measurement, later int) {
+	for _, code := range slices.Sorted(maps.Keys(part.Errors)) { // not at random, if there are too many
+		to := boundedCode(m.Errors, code)
+		m.Errors[to] += part.Errors[code]
+		m.Samples[to] = cmp.Or(m.Samples[to], part.Samples[code])
+		failure.AddAll(&m.Reasons, to, part.Reasons[code])
+		line := m.Timeline.Errors[to]
+		sum(&line, shifted(part.Timeline.Errors[code], later))
+		m.Timeline.Errors[to] = line
+	}
 }
 
 func (m *Measurement) mergeHistograms(all []Measurement) (err error) {
@@ -108,7 +116,9 @@ func mergeByName(all []Measurement) (map[string]NamedCalls, error) {
 				sum.Errors = map[string]uint64{}
 			}
 			sum.Calls, sum.Dropped = sum.Calls+c.Calls, sum.Dropped+c.Dropped
-			addCounts(sum.Errors, c.Errors)
+			for _, code := range slices.Sorted(maps.Keys(c.Errors)) {
+				sum.Errors[boundedCode(sum.Errors, code)] += c.Errors[code]
+			}
 			merged[name], latencies[name] = sum, append(latencies[name], c.Latency)
 		}
 	}
@@ -125,7 +135,7 @@ func mergeByName(all []Measurement) (map[string]NamedCalls, error) {
 	return merged, nil
 }
 
-// add adds a timeline that started a number of intervals later.
+// add adds a timeline that started a number of intervals later, without its errors.
 func (t *Timeline) add(other Timeline, later int) {
 	lines := func(into, from map[string][]uint64) {
 		for name, line := range from {
@@ -135,7 +145,6 @@ func (t *Timeline) add(other Timeline, later int) {
 		}
 	}
 	lines(t.Backends, other.Backends)
-	lines(t.Errors, other.Errors)
 	lines(t.Due, other.Due)
 	sum(&t.Late, shifted(other.Late, later))
 	sum(&t.Lost, shifted(other.Lost, later))

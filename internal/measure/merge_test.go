@@ -2,6 +2,7 @@ package measure_test
 
 import (
 	"flag"
+	"fmt"
 	"slices"
 	"strconv"
 	"testing"
@@ -101,5 +102,33 @@ func TestAResolverUpdateCountsWhenEveryCallerReceivedIt(t *testing.T) {
 		measure.Measurement{ResolverUpdates: []measure.ResolverUpdate{{At: at(1), Addrs: one}, {At: at(9), Addrs: two}}})
 	if diff := cmp.Diff([]measure.ResolverUpdate{{At: at(1), Addrs: one}, {At: at(9), Addrs: two}}, m.ResolverUpdates); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Each caller has as many codes as a recorder keeps.
+func TestMergedCodesAreBounded(t *testing.T) {
+	const callers, each = 3, measure.MaxCodes
+	var parts []measure.Measurement
+	for part := range callers {
+		recorder := measure.NewRecorder(0)
+		for n := range each {
+			recorder.Record(measure.Call{Done: ms, Code: fmt.Sprint("CODE_", part*each+n), Message: "no", Name: "get"})
+		}
+		parts = append(parts, measured(t, recorder))
+	}
+	m := merged(t, parts...)
+	for what, codes := range map[string]map[string]uint64{"all": m.Errors, "by name": m.ByName["get"].Errors} {
+		if len(codes) != measure.MaxCodes+1 || codes["CODE_0"] != 1 || codes[measure.OtherCodes] != callers*each-measure.MaxCodes {
+			t.Errorf("%s: %d codes, CODE_0 of %d calls, others of %d; want %d codes and others", what, len(codes), codes["CODE_0"], codes[measure.OtherCodes], measure.MaxCodes)
+		}
+	}
+	for code, calls := range m.Errors {
+		var ended uint64
+		for _, n := range m.Timeline.Errors[code] {
+			ended += n
+		}
+		if reasons := m.Reasons[code]; ended != calls || m.Samples[code] != "no" || len(reasons) != 1 || reasons[0].Calls != calls {
+			t.Errorf("%s: %d calls, %d in the timeline, reasons %v", code, calls, ended, reasons)
+		}
 	}
 }
