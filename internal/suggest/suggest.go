@@ -6,8 +6,14 @@ import "strings"
 // Nearest returns the name that is most similar to word, or "" when none is similar. A similar
 // name differs by at most one edit, and one more for every four letters of word; never by more
 // than three.
-func Nearest(word string, names []string) string {
-	nearest, least := "", min(3, 1+len(word)/4)+1
+func Nearest(word string, names []string) string { return within(min(3, 1+len(word)/4), word, names) }
+
+// Misspelt returns the name from which word differs by at most one edit, or "".
+func Misspelt(word string, names []string) string { return within(1, word, names) }
+
+// within returns the first of the most similar names that differ from word by at most so many edits.
+func within(edits int, word string, names []string) string {
+	nearest, least := "", edits+1
 	for _, name := range names {
 		if abs(len(name)-len(word)) >= least {
 			continue

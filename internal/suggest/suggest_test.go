@@ -23,6 +23,14 @@ func TestNearestReturnsSimilarNames(t *testing.T) {
 	}
 }
 
+func TestAMisspeltNameDiffersByOneEdit(t *testing.T) {
+	for word, want := range map[string]string{"replcas": "replicas", "BURST": "burst", "brust": "burst", "rplcas": "", "direkte": "", "": ""} {
+		if got := suggest.Misspelt(word, names); got != want {
+			t.Errorf("Misspelt(%q) = %q, want %q", word, got, want)
+		}
+	}
+}
+
 func TestDidYouMean(t *testing.T) {
 	for word, want := range map[string]string{
 		"rout": `; did you mean "route"?`, "sequence": "; known names: replicas, burst, direct, route",

@@ -11,7 +11,7 @@
 //	             the rate, none or "%" (of all calls) for counts
 //
 // The rate is that of the successful calls. A latency, service or message time has no upper limit where it would be
-// that of a call that was lost.
+// that of a call that was lost. A lateness has none where it would be that of a call that was dropped: it was never sent.
 //
 // A condition with "ratio" compares two runs. It has a metric that runs are compared on, a value
 // without a unit, and no "==" or "!=", which no confidence interval meets.
@@ -19,6 +19,7 @@ package condition
 
 import (
 	"fmt"
+	"strings"
 
 	"rpclab/internal/result"
 )
@@ -89,12 +90,20 @@ func (c Condition) Check(m result.Measures) (failures []string) {
 		case !known:
 			failures = append(failures, fmt.Sprintf("%s: there is no %s, since %s", one.text, one.name, one.metric.lack))
 		case got.Lower && !one.operator.holdsAbove(got.Value, limit):
-			failures = append(failures, fmt.Sprintf("%s: it is over %s, since %.3g %% of the calls were lost", one.text, one.metric.unit.show(got.Value), 100*m.Lost()))
+			failures = append(failures, fmt.Sprintf("%s: it is over %s, since %s", one.text, one.metric.unit.show(got.Value), one.without(m)))
 		case !got.Lower && !one.operator.holds(got.Value, limit):
 			failures = append(failures, fmt.Sprintf("%s: it is %s%s", one.text, one.shown(got.Value, m), distance(got.Value, limit)))
 		}
 	}
 	return failures
+}
+
+// without says why a figure is only a lower bound.
+func (c comparison) without(m result.Measures) string {
+	if strings.HasPrefix(c.name, latenessOf) {
+		return fmt.Sprintf("%.3g %% of the calls were dropped", 100*float64(m.Dropped)/float64(due(m)))
+	}
+	return fmt.Sprintf("%.3g %% of the calls were lost", 100*m.Lost())
 }
 
 func (c comparison) shown(got float64, m result.Measures) string {
@@ -107,9 +116,6 @@ func (c comparison) shown(got float64, m result.Measures) string {
 	}
 	return text
 }
-
-// due is how many calls were due: percentages are of them.
-func due(m result.Measures) uint64 { return m.Calls + m.Dropped }
 
 // distance says how far the value is from the limit; "" if a share of the limit has no meaning.
 func distance(got, limit float64) string {

@@ -1,6 +1,7 @@
 package condition_test
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 	"testing"
@@ -130,6 +131,11 @@ func TestCodesOfOwnClientsHaveAForm(t *testing.T) {
 		"errors.UNAVAILABLE == 3": "",
 		"errors.too_few == 0":     `column 1: no error code "too_few": write capital letters, digits and _, as the client does`,
 		"errors.unavailable == 0": `column 1: no error code "unavailable"; did you mean "UNAVAILABLE"?`,
+		"errors.UNAVAILBLE == 0":  `no error code "UNAVAILBLE"; did you mean "UNAVAILABLE"?`,
+		"errors.CANCELED == 0":    `no error code "CANCELED"; did you mean "CANCELLED"?`,
+		"errors.HTTP_50 == 0":     `no error code "HTTP_50"; did you mean "HTTP_500"?`,
+		"errors.HTTP_599 == 0":    "",
+		"errors.INTERNAL_2 == 0":  "",
 		"errors.OK == 0":          `column 1: no error code "OK"`,
 		"p98 < 50ms":              `no metric "p98"; did you mean "p90"?`,
 	} {
@@ -216,6 +222,44 @@ func TestDroppedCallsAreErrors(t *testing.T) {
 		}
 		if got := strings.Join(c.Check(result.Measures{Calls: 386, Dropped: 9614}), "; "); got != want {
 			t.Errorf("%s reports %q, want %q", text, got, want)
+		}
+	}
+}
+
+// Of 100 calls that were due, 45 were sent 1 ms late, 15 20 ms late, and 40 were dropped.
+func TestADroppedCallIsLaterThanEveryCallThatWasSent(t *testing.T) {
+	h := hdr.NewPacked(1, 3_600_000_000_000, 3)
+	if err := errors.Join(h.RecordValues(1e6, 45), h.RecordValues(20e6, 15)); err != nil {
+		t.Fatal(err)
+	}
+	m := result.Measures{Calls: 60, Dropped: 40, Errors: map[string]uint64{"UNAVAILABLE": 30}, Lateness: result.FromHDR(h)}
+	for text, want := range map[string]string{
+		"lateness_p50 < 5ms":    "lateness_p50 < 5ms: it is 20.005ms, 4 times as much", // 1 ms of the calls that were sent
+		"lateness_min < 2ms":    "",
+		"lateness_p90 < 1h":     "lateness_p90 < 1h: it is over 20ms, since 40 % of the calls were dropped",
+		"lateness_mean < 1h":    "since 40 % of the calls were dropped",
+		"lateness_p90 > 10ms":   "",
+		"lateness_p999 == 20ms": "since 40 % of the calls were dropped",
+	} {
+		c, err := condition.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := strings.Join(c.Check(m), "; ")
+		if (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%s reports %q, want %q", text, got, want)
+		}
+	}
+	c, err := condition.Parse("lateness_p50 < 1h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, m := range map[string]result.Measures{
+		"all dropped":      {Dropped: 3},
+		"only the summary": {Calls: 1, Dropped: 2, Lateness: result.Histogram{P50: 1}},
+	} {
+		if failed := c.Check(m); len(failed) != 1 || !strings.HasSuffix(failed[0], "% of the calls were dropped") {
+			t.Errorf("%s: the report is %q", name, failed)
 		}
 	}
 }

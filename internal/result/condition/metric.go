@@ -2,6 +2,7 @@ package condition
 
 import (
 	"fmt"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -37,7 +38,10 @@ func lookup(name string, ownCodes bool) (metric, bool) {
 	return distribution(name)
 }
 
-const errorsOf = "errors."
+const (
+	errorsOf   = "errors."
+	latenessOf = "lateness_"
+)
 
 // errorCodes are the codes of errors: the status codes of gRPC first.
 var errorCodes = []string{
@@ -49,6 +53,16 @@ var errorCodes = []string{
 // otherError matches HTTP errors and the gRPC status codes that the specification does not define.
 var otherError = regexp.MustCompile(`^(HTTP_[1-5][0-9][0-9]|CODE_[1-9][0-9]*)$`)
 
+// statusErrors are the codes of the HTTP statuses that have a name.
+var statusErrors = func() (codes []string) {
+	for status := range 600 {
+		if http.StatusText(status) != "" {
+			codes = append(codes, fmt.Sprint("HTTP_", status))
+		}
+	}
+	return codes
+}()
+
 // isErrorCode reports whether calls can fail with the code.
 func isErrorCode(code string) bool {
 	return slices.Contains(errorCodes, code) || otherError.MatchString(code)
@@ -57,8 +71,16 @@ func isErrorCode(code string) bool {
 // ownCode matches the codes that a client of the user's can give, as internal/caller/own reads them.
 var ownCode = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,39}$`)
 
-// isOwnCode reports whether calls of a client of the user's can fail with the code.
-func isOwnCode(code string) bool { return ownCode.MatchString(code) && code != "OK" }
+// isOwnCode reports whether the code can be one of a client of the user's. A name that differs by one edit from a code of
+// gRPC, HTTP or rpclab is taken for that code, misspelt: no call would have it, so an assertion on it would hold.
+func isOwnCode(code string) bool {
+	return ownCode.MatchString(code) && code != "OK" && misspelt(code) == ""
+}
+
+// misspelt returns the code of gRPC, HTTP or rpclab from which an unknown one differs by one edit, or "".
+func misspelt(code string) string {
+	return suggest.Misspelt(code, slices.Concat(errorCodes, statusErrors))
+}
 
 // always is a metric that every run has.
 func always(u unit, of func(result.Measures) float64) metric {
@@ -70,8 +92,8 @@ func distribution(name string) (metric, bool) {
 	of, lack := func(m result.Measures) result.Histogram { return m.Latency }, "no call was answered"
 	if rest, ok := strings.CutPrefix(name, "service_"); ok {
 		name, of = rest, func(m result.Measures) result.Histogram { return withLost(m.Service, m) }
-	} else if rest, ok := strings.CutPrefix(name, "lateness_"); ok {
-		name, of = rest, func(m result.Measures) result.Histogram { return m.Lateness }
+	} else if rest, ok := strings.CutPrefix(name, latenessOf); ok {
+		name, of = rest, withDropped
 	} else if rest, ok := strings.CutPrefix(name, "message_"); ok {
 		name, of, lack = rest, messages, "no message came on a stream"
 	}
@@ -80,9 +102,24 @@ func distribution(name string) (metric, bool) {
 		return metric{}, false
 	}
 	return metric{unit: duration, lack: lack, of: func(m result.Measures) (result.Figure, bool) {
-		return of(m).Figures()[i], !of(m).Empty()
+		h := of(m)
+		return h.Figures()[i], !h.Empty()
 	}}, true
 }
+
+// withDropped is the lateness of all calls that were due. A call that was dropped was never sent, so it is later than every
+// call that was sent.
+func withDropped(m result.Measures) result.Histogram {
+	counted, err := m.Lateness.CountLost(m.Dropped, 0)
+	if err != nil { // only the summary is known
+		counted = m.Lateness
+		counted.Lost = float64(m.Dropped) / float64(due(m))
+	}
+	return counted
+}
+
+// due is how many calls were due: percentages are of them.
+func due(m result.Measures) uint64 { return m.Calls + m.Dropped }
 
 // messages is of the answers of streams.
 func messages(m result.Measures) result.Histogram {
@@ -118,7 +155,9 @@ func unknownMetric(name string, known []string, ownCodes bool) error {
 	}
 	if code, ok := strings.CutPrefix(name, errorsOf); ok {
 		codes := append(slices.Clip(errorCodes), "HTTP_404")
-		if ownCodes && suggest.Nearest(code, codes) == "" {
+		if meant := misspelt(code); meant != "" {
+			codes = []string{meant}
+		} else if ownCodes && suggest.Nearest(code, codes) == "" {
 			return fmt.Errorf("no error code %q: write capital letters, digits and _, as the client does", code)
 		}
 		return fmt.Errorf("no error code %q%s", code, suggest.DidYouMean(code, codes))
