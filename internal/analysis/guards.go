@@ -148,27 +148,24 @@ func generatorLimited(m metric, _ result.Document, arm result.Arm) reason {
 }
 
 // limit says how the load generator limited the metric in an arm. Calls that were sent late limit a
-// percentile of the latency only if they were late at that percentile, and not if it is that of lost calls, which
-// count as their deadline however late they were sent.
+// percentile of the latency only if they were late at that percentile, whichever it is, and not if it is that of lost
+// calls, which count as their deadline however late they were sent. A late call can fail or arrive all the same.
 func (m metric) limit(arm result.Arm) (limited string) {
 	late := false
 	for _, t := range arm.Trials {
-		switch {
-		case t.LimitedBy == result.LimitedByLateness && m.byRank: // a late call can fail or arrive all the same
-			late = true
-		case t.LimitedBy == result.LimitedByLateness && m.tail > 0 && m.allDue && t.Latency.AtLeast(100*(1-m.tail)):
-			late = true
-		case t.LimitedBy == result.LimitedByLateness && m.tail > 0:
-			late = true
-			limited = cmp.Or(limited, verdict.Late(m.short(), m.at(t.AnswersLateness()), m.at(t.Answers())))
-		case t.Limited != "":
+		byLateness := t.LimitedBy == result.LimitedByLateness
+		if t.Limited != "" && !(byLateness && (m.byRank || m.tail > 0)) {
 			return t.Limited
+		}
+		late = late || byLateness
+		if m.tail > 0 && !(m.allDue && t.Latency.AtLeast(100*(1-m.tail))) && (byLateness || arm.Scheduled()) {
+			limited = cmp.Or(limited, verdict.Late(m.short(), m.at(t.AnswersLateness()), m.at(t.Answers())))
 		}
 	}
 	if late {
 		return limited
 	}
-	return arm.Limited
+	return cmp.Or(limited, arm.Limited)
 }
 
 func lostCalls(m metric, _ result.Document, arm result.Arm) reason {

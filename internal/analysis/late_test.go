@@ -82,6 +82,53 @@ func TestAGateOnP50IsNotBarredByLatenessAtP99(t *testing.T) {
 	}
 }
 
+// Trials are marked for lateness at p50 and p99. Every other percentile is judged all the same.
+func TestLatenessAtAPercentileBarsItsVerdictAndGate(t *testing.T) {
+	open, burst := map[string]any{"load": map[string]any{"open": map[string]any{"rate": 1000}}}, map[string]any{"load": map[string]any{"burst": 12_000}}
+	at := map[string][]measure.Call{ // 20 calls of 12,000 are late, or a fifth of calls of which 2 % take long
+		"p99.9": append(sent(11_980, 0, 10*ms), sent(20, 40*ms, 10*ms)...),
+		"p90":   slices.Concat(sent(9600, 0, 10*ms), sent(2160, 5*ms, 10*ms), sent(240, 5*ms, time.Second)),
+		"":      sent(12_000, 0, 10*ms),
+	}
+	for _, c := range []struct {
+		late   string
+		config map[string]any
+		barred string // percentile
+	}{
+		{"p99.9", open, "p99.9"},
+		{"p90", open, "p90"},
+		{"p99.9", map[string]any{"load": "1000 calls/s", "open": true}, "p99.9"},
+		{"p99.9", map[string]any{"load": map[string]any{"closed": map[string]any{"users": 4, "think": "1ms"}}}, "p99.9"},
+		{"p99.9", burst, ""}, // the time to send a burst is part of what is measured
+		{"", open, ""},
+	} {
+		run := func(calls []measure.Call) result.Document {
+			d := runOf(t, 10, 10, 10, 10)
+			d.Arms[0].Config = c.config
+			for i := range d.Arms[0].Trials {
+				varied := slices.Clone(calls)
+				for j := range varied {
+					varied[j].Done += time.Duration(i) * 10 * time.Microsecond
+				}
+				d.Arms[0].Trials[i] = openTrial(t, i+1, varied, 0)
+			}
+			return Assemble(d)
+		}
+		late := run(at[c.late])
+		if limited := late.Arms[0].Limited; limited != "" {
+			t.Fatalf("late at %q: the trials are marked: %s", c.late, limited)
+		}
+		compared := Compare(run(at[""]), late, CompareOptions{Gates: gates(t, "p50 ratio < 200", "p90 ratio < 200", "p99 ratio < 200", "p999 ratio < 200")})
+		for i, name := range []string{"p50", "p90", "p99", "p99.9"} {
+			gate, v := compared.Gates[i], ratioOf(t, compared, "latency_"+strings.Replace(name, ".", "", 1))
+			undecided := gate.Outcome == "not established" && v.Decision == "undecided" && v.Cause.Kind == result.CauseGenerator
+			if barred := strings.Contains(gate.Reason, "late ("+name+")"); barred != (name == c.barred) || barred && !undecided || !barred && gate.Outcome != "held" {
+				t.Errorf("late at %q, %v: %s is %s (%q), the verdict %s; want only %q barred", c.late, c.config, gate.Gate, gate.Outcome, gate.Reason, v.Decision, c.barred)
+			}
+		}
+	}
+}
+
 func withoutKind(d result.Document) result.Document {
 	for i := range d.Arms[0].Trials {
 		d.Arms[0].Trials[i].LimitedBy = ""

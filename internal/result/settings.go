@@ -8,6 +8,11 @@ import (
 // Settings are the fields of an arm's configuration that verdicts and reports depend on; nil or
 // zero if not set.
 type Settings struct {
+	// Of `rpclab load ADDRESS` alone, whose settings are not those of an experiment.
+	Engine  string `json:"engine"`
+	HTTP    int    `json:"http"`    // version; 0: gRPC
+	Streams int    `json:"streams"` // most calls in flight on a connection; 0: the server's limit
+
 	Load *struct { // nil: not of an experiment
 		Burst    any `json:"burst"`
 		Sequence any `json:"sequence"`
@@ -78,6 +83,14 @@ func (c *Channel) UnmarshalJSON(text []byte) error {
 func (a Arm) Settings() (s Settings) {
 	a.readConfig(&s)
 	return s
+}
+
+// Scheduled reports whether the calls of an arm are due at times of their own, and so can be sent late: those of an open
+// loop, and of users who think.
+func (a Arm) Scheduled() bool {
+	load, _ := a.Config["load"].(map[string]any) // `rpclab load ADDRESS` has a text there
+	users, _ := load["closed"].(map[string]any)
+	return a.Config["open"] == true || a.Config["think"] != nil || load["open"] != nil || load["search"] != nil || users["think"] != nil
 }
 
 // readConfig reads the configuration of an arm into a struct. Fields with an unexpected type, from another version of
