@@ -39,6 +39,7 @@ func mergeTrials(arm *result.Arm) error {
 		m.Calls += t.Calls
 		m.Late += t.Late
 		m.Dropped += t.Dropped
+		m.Waited += t.Waited
 		if t.Calls > 0 {
 			wasted = append(wasted, t.Wasted)
 		}

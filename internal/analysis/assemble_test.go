@@ -367,13 +367,13 @@ func TestEveryMeasuredMetricHasAVerdict(t *testing.T) {
 func TestOnlyScheduledCallsCanBeLate(t *testing.T) {
 	late := result.Measures{Calls: 1, Lateness: result.Histogram{P99: 5}, Latency: result.Histogram{P99: 20}}
 	open := experiment.Load{Open: &experiment.Open{}}
-	if limited, _ := generatorLimit(open, late, 0); limited == "" {
+	if limited, _ := generatorLimit(open, late); limited == "" {
 		t.Error("5 ms late at a latency of 20 ms: the load generator was not the bottleneck, want it to be")
 	}
-	if limited, _ := generatorLimit(experiment.Load{Burst: 10}, late, 0); limited != "" {
+	if limited, _ := generatorLimit(experiment.Load{Burst: 10}, late); limited != "" {
 		t.Error("the load generator was the bottleneck of a burst, want not, since its calls are due at once")
 	}
-	if limited, _ := generatorLimit(experiment.Load{Closed: &experiment.Closed{Think: 1}}, late, 0); limited == "" {
+	if limited, _ := generatorLimit(experiment.Load{Closed: &experiment.Closed{Think: 1}}, late); limited == "" {
 		t.Error("late users with think time: the load generator was not the bottleneck, want it to be")
 	}
 }

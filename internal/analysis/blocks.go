@@ -40,7 +40,7 @@ func MergeBlocks(trial result.Trial, blocks []result.Trial) result.Trial {
 		trial.Blocks = append(trial.Blocks, blockOf(trial, b))
 	}
 	if trial.LimitedBy == result.LimitedByLateness { // judge the whole trial: the p99 of a short block is its latest call
-		trial.Limited, trial.LimitedBy = Late(trial.Measures, 0)
+		trial.Limited, trial.LimitedBy = Late(trial.Measures)
 	}
 	trial.Callers = mergeCallers(blocks)
 	return trial

@@ -77,7 +77,7 @@ func (r Record) Summarize(trial result.Trial) result.Trial {
 	if r.BackendsUnknown || r.OwnNames {
 		trial.Events = withoutBackends(trial.Events)
 	}
-	trial.Limited, trial.LimitedBy = generatorLimit(r.Config.Load, trial.Measures, seen.Waited)
+	trial.Limited, trial.LimitedBy = generatorLimit(r.Config.Load, trial.Measures)
 	trial.Groups = groups(trial.Backends, len(r.Events) > 0, seen, r.Endpoints)
 	trial.Balance = balance(trial.Groups)
 	return trial
@@ -87,7 +87,7 @@ func (r Record) Summarize(trial result.Trial) result.Trial {
 // interrupt ended, are left out of the latency.
 func Measured(trial result.Trial, seen measure.Measurement, timeout time.Duration, cancelled uint64) result.Trial {
 	var errs [7]error
-	trial.Calls, trial.Dropped, trial.Late = seen.Calls, seen.Dropped, seen.Late
+	trial.Calls, trial.Dropped, trial.Late, trial.Waited = seen.Calls, seen.Dropped, seen.Late, seen.Waited
 	trial.Errors, trial.Samples, trial.Reasons = seen.Errors, seen.Samples, seen.Reasons
 	trial.Latency, errs[0] = result.FromEncoded(seen.Latency)
 	trial.Service, errs[1] = result.FromEncoded(seen.Service)
@@ -231,20 +231,20 @@ func wasted(started, answered map[string]uint64) *uint64 {
 
 // generatorLimit says how the load generator limited a trial's numbers; "": not at all. Only calls
 // that are due at a time of their own can be late.
-func generatorLimit(load experiment.Load, m result.Measures, waited uint64) (limited string, by result.Limit) {
+func generatorLimit(load experiment.Load, m result.Measures) (limited string, by result.Limit) {
 	if load.Open != nil || load.Search != nil || load.Closed != nil && load.Closed.Think > 0 {
-		return Late(m, waited)
+		return Late(m)
 	}
 	return "", ""
 }
 
 // Late says how late rpclab sent the answered calls; "": on time, or late by a small share of their
-// latency. waited is how many calls waited in the client.
-func Late(m result.Measures, waited uint64) (limited string, by result.Limit) {
+// latency.
+func Late(m result.Measures) (limited string, by result.Limit) {
 	lateness, latency := m.AnswersLateness(), m.Answers()
 	limited = cmp.Or(verdict.Late("p99", lateness.P99, latency.P99), verdict.Late("p50", lateness.P50, latency.P50))
 	if limited != "" {
-		limited += verdict.Waited(waited, m.Calls)
+		limited += verdict.Waited(m.Waited, m.Calls)
 		by = result.LimitedByLateness
 	}
 	return limited, by

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -43,10 +44,46 @@ func warnings(arm result.Arm) []string {
 	if unknown >= 0 { // once: the reason of every trial is the same
 		all = append(all, fmt.Sprintf("%s: %s", place(arm), arm.Trials[unknown].Unknown))
 	}
+	if text := waits(arm); text != "" {
+		all = append(all, place(arm)+": "+text)
+	}
 	if why := throttledByOwnLimit(arm); why != "" {
 		all = append(all, place(arm)+": "+why)
 	}
 	return all
+}
+
+// waits says how many calls waited in the client for a stream or connection, and how to avoid it; "": none did. grpc-go
+// does not say why a call waits. Few of its calls, or those of a burst, may have waited for a processor.
+func waits(arm result.Arm) string {
+	if arm.Waited == 0 {
+		return ""
+	}
+	const limit = "the server limits the calls on a connection (SETTINGS_MAX_CONCURRENT_STREAMS)"
+	const few = 10
+	const one = "a connection, which carries one call at a time"
+	s := arm.Settings()
+	where, advice := "", "use more --connections"
+	if s.Engine == "" { // not of rpclab load ADDRESS
+		advice = "use more connections (caller.channel: {pool: N}; rpclab load --service: --connections N)"
+	}
+	switch library := cmp.Or(s.Engine, s.Caller.Kind); {
+	case library == "grpc-go" && (arm.Waited < few || verdict.Waited(arm.Waited, arm.Calls) == "" || s.Load != nil && s.Load.Burst != nil):
+		return ""
+	case library == "grpc-go":
+		where, advice = "over 1 ms in grpc-go: for a stream, if "+limit+", or for a processor", advice+", or fewer calls at once"
+	case s.HTTP == 1:
+		where = "in rpclab for " + one
+	case s.Streams > 0:
+		where = fmt.Sprintf("in rpclab for a stream, because --streams limits the calls on a connection to %d", s.Streams)
+		advice = "raise it or " + advice
+	case s.Engine == "": // the settings of an experiment do not tell HTTP/1.1 from HTTP/2
+		where = "in rpclab for a stream, because " + limit + ", or over HTTP/1.1 for " + one
+	default:
+		where = "in rpclab for a stream, because " + limit
+	}
+	return fmt.Sprintf("%d of %d calls (%.3g %%) waited %s: %s; the wait counts as lateness, not as service",
+		arm.Waited, arm.Calls, 100*float64(arm.Waited)/float64(arm.Calls), where, advice)
 }
 
 // finished returns what a rollout or a scaling does to each backend.

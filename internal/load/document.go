@@ -21,7 +21,7 @@ const Experiment = "load"
 // Trial adds what was measured of one load to its trial. After an interrupt, at a time that is zero if there was none,
 // the load ended early.
 func (l *Load) Trial(trial result.Trial, seen measure.Measurement, interrupted time.Time) result.Trial {
-	l.made, l.waited, l.cancelled = l.made+seen.Calls, l.waited+seen.Waited, 0
+	l.cancelled = 0
 	if !interrupted.IsZero() {
 		l.cancelled = cancelledFrom(interrupted.Sub(seen.Started), seen.Timeline)
 		if seen.Elapsed < seen.Window {
@@ -60,7 +60,7 @@ func cancelledFrom(interrupt time.Duration, line measure.Timeline) (n uint64) {
 }
 
 // Forget leaves the calls made so far out of the warnings of [Load.Complete].
-func (l *Load) Forget() { l.made, l.waited, l.cancelled = 0, 0, 0 }
+func (l *Load) Forget() { l.cancelled = 0 }
 
 // Complete adds to an assembled document what only the load knows. selfTest is nil if it was not made or failed; why
 // says so: "because of the interrupt".
@@ -72,9 +72,6 @@ func (l *Load) Complete(d result.Document, selfTest *SelfTestResult, why string)
 	}
 	if unused := l.to.addUnused(arm.Backends); len(unused) > 0 && arm.Calls > 0 {
 		warn(fmt.Sprintf("%s answered no call, although --balance %s sends calls to every address", strings.Join(unused, ", "), RoundRobin))
-	}
-	if l.waited > 0 && (l.settings.engine() == Wire || verdict.Waited(l.waited, l.made) != "") {
-		warn(l.waits())
 	}
 	if text := l.endedFirst(*arm); text != "" {
 		warn(text)
@@ -170,7 +167,7 @@ func generatorLimit(plan pace.Pace, threads int, measured measure.Measurement, m
 	if hasNoThinkTime(plan) {
 		return "", ""
 	}
-	return analysis.Late(measures, measured.Waited)
+	return analysis.Late(measures)
 }
 
 // endedFirst says that servers ended streams before they sent the responses of --stream-messages; "": they
@@ -191,24 +188,6 @@ func (l *Load) endedFirst(arm result.Arm) string {
 		return fmt.Sprintf("%d calls had %d responses, not %d each as --stream-messages says, because the server ended streams first", arm.Calls, responses, most)
 	}
 	return ""
-}
-
-// waits says how many calls waited for a stream or connection, and how to avoid it.
-func (l *Load) waits() string {
-	settings, waited, calls := l.settings, l.waited, l.made
-	text := fmt.Sprintf("%d of %d calls (%.3g %%) waited in rpclab for", waited, calls, 100*float64(waited)/float64(calls))
-	switch {
-	case settings.httpVersion() == 1:
-		text += " a connection, which carries one call at a time: use more --connections"
-	case settings.Streams > 0:
-		text += fmt.Sprintf(" a stream, because --streams limits the calls on a connection to %d: raise it or use more --connections", settings.Streams)
-	case settings.engine() == GRPCGo: // which does not say why
-		return fmt.Sprintf("%d of %d calls (%.3g %%) waited over 1 ms in grpc-go: for a stream, if the server limits the calls on a connection (SETTINGS_MAX_CONCURRENT_STREAMS), or for a processor; use more --connections, or fewer calls at once; the wait counts as lateness, not as service",
-			waited, calls, 100*float64(waited)/float64(calls))
-	default:
-		text += " a stream, because the server limits the calls on a connection (SETTINGS_MAX_CONCURRENT_STREAMS): use more --connections"
-	}
-	return text + "; the wait counts as lateness, not as service"
 }
 
 // describe describes the load in one clause.

@@ -27,8 +27,7 @@ type Load struct {
 	to        target // which it dials
 	client    Client
 
-	// Of all trials: calls, and those that waited in rpclab; and of the last trial those that an interrupt cancelled.
-	made, waited, cancelled uint64
+	cancelled uint64 // calls of the last trial, by an interrupt
 }
 
 // Client makes the calls.

@@ -109,6 +109,9 @@ type Measures struct {
 	Errors  map[string]uint64 `json:"errors"`
 	Late    uint64            `json:"late"`    // answered, but later than caller.late after they were due
 	Dropped uint64            `json:"dropped"` // due, but not sent: too many calls were in flight
+	// Waited is the number of calls that the client kept until it had a stream or connection for them. Of grpc-go it counts
+	// waits over 1 ms, which may be for a processor. Missing: no call waited, or the caller does not report waits.
+	Waited uint64 `json:"waited,omitempty"`
 	// Wasted is the number of calls that backends started and whose answer no caller received:
 	// failed, cancelled, retried or hedged calls. It excludes backends that were killed or
 	// paused, which cannot report. nil: not known.
