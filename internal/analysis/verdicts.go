@@ -44,12 +44,14 @@ func verdicts(d result.Document) []result.Verdict {
 	return all
 }
 
-// armsByCell returns the arms of each cell, by its key.
+// armsByCell returns the arms of each cell that comparisons need, by its key: all controls, and so many other arms that
+// each pair finds maxOthers. With all arms, the time for all pairs would grow with their square.
 func armsByCell(d result.Document) map[string][]result.Arm {
 	inCell := map[string][]result.Arm{}
 	for _, a := range d.Arms {
-		cell := a.Key().Cell
-		inCell[cell] = append(inCell[cell], a)
+		if cell := a.Key().Cell; a.Control != "" || len(inCell[cell]) < maxOthers+2 {
+			inCell[cell] = append(inCell[cell], a)
+		}
 	}
 	return inCell
 }
