@@ -83,8 +83,12 @@ func Expand(file string, doc []byte, options Options, vocabulary Vocabulary) (Pl
 }
 
 // extendRounds sets the maximum number of rounds of a run until decided, and returns the numbers of
-// rounds after which the run may end.
+// rounds after which the run may end. Each look costs error, so none comes before every headline metric can have verdicts.
 func (d *document) extendRounds(r resolved, options Options) ([]int, error) {
+	pairs, err := r.pairs(options.Arms)
+	if err != nil {
+		return nil, err
+	}
 	least := r.fewestRounds()
 	first := max(r.experiment.Rounds, least)
 	most := cmp.Or(options.MaxRounds, min(2*first, maxRounds))
@@ -92,11 +96,12 @@ func (d *document) extendRounds(r resolved, options Options) ([]int, error) {
 	if limit := options.For; limit > 0 {
 		shortest, loads := r.shortestRound(options.Arms)
 		if loads > limit {
+			needed := r.roundsForVerdict(r.headline()[0], pairs, 1)
 			wrong.add(position{file: "--for " + formatDuration(limit)}, "a verdict needs %d rounds, and a round has %s of load: use at least --for %s, fewer arms (--arms), or --quick",
-				least, formatDuration(loads), formatDuration(roundUp(time.Duration(least)*loads)))
+				needed, formatDuration(loads), formatDuration(roundUp(time.Duration(needed)*loads)))
 			return nil, wrong.err()
 		}
-		first = least // the time limit bounds the run, so the first look is as early as a verdict is possible
+		first = least // the time limit bounds the run, so the first look is as early as verdicts are possible
 		if options.MaxRounds == 0 {
 			most = min(max(int(limit/shortest), first), maxRounds)
 		}
@@ -105,7 +110,10 @@ func (d *document) extendRounds(r resolved, options Options) ([]int, error) {
 		wrong.add(position{file: "--max-rounds"}, "%d rounds are too few: a run until decided needs at least %d", most, first)
 		return nil, wrong.err()
 	}
-	return verdict.Looks(first, most), d.setRounds("--max-rounds", most)
+	for _, metric := range r.headline() {
+		first = max(first, r.roundsForVerdict(metric, pairs, firstShare))
+	}
+	return verdict.Looks(min(first, most), most), d.setRounds("--max-rounds", most)
 }
 
 // pilot gives a run the fewest rounds that show noise, and shortens its loads to pilotLoad.
@@ -118,25 +126,6 @@ func (d *document) pilot(r resolved, picked []string) error {
 		d.root = d.grammar.shorten(d.grammar.document, d.root, float64(pilotLoad)/float64(load))
 	}
 	return nil
-}
-
-// FewestRounds returns the smallest number of rounds with which verdicts are possible. If arms take turns, the
-// cycles of one round may be enough.
-func FewestRounds(design string) int {
-	if design == Isolated {
-		return verdict.MinRounds
-	}
-	return 1
-}
-
-// fewestRounds is [FewestRounds] of the experiment. A burst is one block of a cycle, so a round has one cycle.
-func (r resolved) fewestRounds() int {
-	for _, configs := range r.configs {
-		if slices.ContainsFunc(configs, func(c Config) bool { return c.Load.Burst > 0 }) {
-			return verdict.MinRounds
-		}
-	}
-	return FewestRounds(r.experiment.Design)
 }
 
 const (

@@ -108,6 +108,17 @@ func arrivalsClause(arrivals string) string {
 	return ""
 }
 
+// calls returns how many calls are due, on average; 0: it depends on the responses.
+func (l Load) calls() int {
+	switch {
+	case l.Open != nil:
+		return int(l.Open.Rate * l.Open.Duration.Seconds())
+	case l.Closed != nil && l.Closed.Duration == 0:
+		return l.Closed.Calls
+	}
+	return l.Burst + l.Sequence
+}
+
 // FixedDuration is the time during which calls are due, whatever the responses; 0: there is none.
 func (l Load) FixedDuration() time.Duration {
 	if l.Closed != nil && l.Closed.Calls > 0 {

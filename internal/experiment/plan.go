@@ -153,6 +153,26 @@ func pick(experiment Experiment, names []string) ([]int, error) {
 	return picked, wrong.err()
 }
 
+// among returns arms of the experiment, which refer to these arms only, and their baseline.
+func (e Experiment) among(picked []int) (arms []Arm, baseline string) {
+	has := func(name string) bool { return armIndex(arms, name) >= 0 }
+	for _, i := range picked {
+		arms = append(arms, e.Arms[i])
+	}
+	for i := range arms {
+		if !has(arms[i].Control) {
+			arms[i].Control = ""
+		}
+		if !has(arms[i].Against) {
+			arms[i].Against = "" // the baseline, which every run has
+		}
+	}
+	if baseline = e.Baseline; !has(baseline) {
+		baseline = arms[0].Name
+	}
+	return arms, baseline
+}
+
 // plan orders the trials: every round runs every cell, and every cell runs each arm once, in a
 // random order from the seed. Arms under comparison so run close in time, and drift of the
 // machine (heat, other load) affects all of them alike.
@@ -168,24 +188,11 @@ func plan(r resolved, options Options) (Plan, error) {
 		return Plan{}, wrong.err()
 	}
 	p := Plan{
-		Name: experiment.Name, Question: experiment.Question, Source: experiment.Source, Baseline: experiment.Baseline,
+		Name: experiment.Name, Question: experiment.Question, Source: experiment.Source,
 		Design: experiment.Design, Rounds: experiment.Rounds, Margin: float64(experiment.Margin) / 100, Seed: options.Seed, Quick: options.Quick, Cells: r.cells, PublishedSize: experiment.PublishedSize,
 	}
+	p.Arms, p.Baseline = experiment.among(picked)
 	has := func(name string) bool { return armIndex(p.Arms, name) >= 0 }
-	for _, i := range picked {
-		p.Arms = append(p.Arms, experiment.Arms[i])
-	}
-	for i := range p.Arms {
-		if !has(p.Arms[i].Control) {
-			p.Arms[i].Control = ""
-		}
-		if !has(p.Arms[i].Against) {
-			p.Arms[i].Against = "" // the baseline, which every run has
-		}
-	}
-	if !has(p.Baseline) {
-		p.Baseline = p.Arms[0].Name
-	}
 	p.Confounds = slices.DeleteFunc(slices.Clone(experiment.Confounds), func(c Confound) bool {
 		return !has(c.Published) || !has(c.Controlled)
 	})

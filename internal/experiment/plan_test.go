@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -134,14 +135,40 @@ func TestATimeLimitTakesThePlaceOfTheNumberOfRounds(t *testing.T) {
 	}
 }
 
-// A look takes a share of the error, so none comes before a verdict is possible: a burst is one cycle.
-func TestTheFirstLookOfBurstsInTurnsIsAfterFourRounds(t *testing.T) {
-	doc := func(load string) string {
-		return "experiment: x\nquestion: Which?\ndefaults: {workload: {increment: true}, route: direct, load: {" + load + "}}\narms: {one: {}, two: {}}\nrounds: 9\ndesign: interleaved\n"
-	}
-	for load, want := range map[string]int{"burst: 10": 4, "open: {rate: 100, duration: 5s}": 1} {
-		if p := mustExpand(t, doc(load), Options{UntilDecided: true, For: 2 * time.Minute}); p.Looks[0] != want {
-			t.Errorf("%s: the looks are %v, want the first after %d rounds", load, p.Looks, want)
+// A look takes a share of the error, so none comes before every headline metric can have verdicts. Ranks of 6 pairs need 5
+// rounds, and 6 with the half of the error that the first of several looks has. A burst is one cycle, and p99 needs four
+// groups of 1,000 calls.
+func TestNoLookIsBeforeVerdictsArePossible(t *testing.T) {
+	const burst, open = "{burst: 100}", "{open: {rate: 100, duration: 5s}}"
+	for name, c := range map[string]struct {
+		design, load, headline string
+		rounds                 int
+		options                Options
+		want                   []int
+	}{
+		"a time limit":                  {"isolated", burst, "[p50]", 9, Options{For: 16 * time.Second}, []int{4, 8, 20}},
+		"ranks, a time limit":           {"isolated", burst, "[p50, failed]", 9, Options{For: 8 * time.Second}, []int{6, 10}},
+		"ranks, a long time limit":      {"isolated", burst, "[failed]", 9, Options{For: 16 * time.Second}, []int{6, 12, 20}},
+		"ranks, time for one look":      {"isolated", burst, "[failed]", 9, Options{For: 5 * time.Second}, []int{6}},
+		"ranks, time for no verdict":    {"isolated", burst, "[failed]", 9, Options{For: 3300 * time.Millisecond}, []int{4}},
+		"ranks, few rounds":             {"isolated", burst, "[failed]", 5, Options{}, []int{6, 10}},
+		"ranks, many rounds":            {"isolated", burst, "[failed]", 8, Options{}, []int{8, 16}},
+		"ranks, two of the arms":        {"isolated", burst, "[failed]", 4, Options{Arms: []string{"a0", "a1"}}, []int{5, 8}},
+		"ranks, at most so many rounds": {"isolated", burst, "[failed]", 5, Options{MaxRounds: 5}, []int{5}},
+		"bursts in turns":               {"interleaved", burst, "[p50]", 3, Options{For: 8 * time.Second}, []int{4, 10}},
+		"p99 of bursts in turns":        {"interleaved", burst, "[p50, p99]", 3, Options{MaxRounds: 100}, []int{40, 100}},
+		"p50 of an open loop in turns":  {"interleaved", open, "[p50]", 1, Options{}, []int{1, 2}},
+		"p99 of an open loop in turns":  {"interleaved", open, "[p50, p99]", 3, Options{MaxRounds: 20}, []int{8, 20}},
+		"p99, too few rounds for it":    {"interleaved", open, "[p50, p99]", 3, Options{}, []int{6}},
+		"balance in turns":              {"interleaved", open, "[balance]", 1, Options{MaxRounds: 8}, []int{4, 8}},
+	} {
+		doc := fmt.Sprintf("experiment: x\nquestion: Which?\ndefaults: {workload: {increment: true}, route: direct, load: %s}\nheadline: %s\nrounds: %d\ndesign: %s\narms: {a0: {}", c.load, c.headline, c.rounds, c.design)
+		for i := range 6 {
+			doc += fmt.Sprintf(", a%d: {}", i+1)
+		}
+		c.options.UntilDecided = true
+		if p := mustExpand(t, doc+", again: {control: a0}}\n", c.options); !slices.Equal(p.Looks, c.want) {
+			t.Errorf("%s: the looks are after %v rounds, want %v", name, p.Looks, c.want)
 		}
 	}
 }

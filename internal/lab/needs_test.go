@@ -2,6 +2,7 @@ package lab
 
 import (
 	"testing"
+	"time"
 
 	"rpclab/experiments"
 	"rpclab/internal/experiment"
@@ -56,4 +57,45 @@ func TestAPlanHasTheLoadsOfEachRound(t *testing.T) {
 	if len(loads) != 8 || loads[0] != want {
 		t.Errorf("%d loads, first %+v; want 8, first %+v", len(loads), loads[0], want)
 	}
+}
+
+// A look costs error, so none comes before the failed calls of all pairs can have verdicts.
+func TestTheFirstLookIsNotBeforeRanksCanDecide(t *testing.T) {
+	for _, name := range []string{"churn", "contracts", "limits", "long-streams", "rollout"} {
+		file, doc, err := experiments.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for what, o := range map[string]experiment.Options{"all rounds": {MaxRounds: 100}, "a time limit": {For: 10 * time.Hour}, "two arms": {For: 10 * time.Hour, Arms: armsOf(t, name)[:2]}} {
+			o.UntilDecided = true
+			expanded, err := experiment.Expand(file, doc, o, Vocabulary())
+			if err != nil {
+				t.Fatal(err)
+			}
+			plan, err := Resolve(expanded)
+			if err != nil {
+				t.Fatal(err)
+			}
+			needed := plan.Needs(result.Plan{}).RoundsForVerdict
+			if len(plan.Looks) < 2 || plan.Looks[0] < needed || o.For > 0 && plan.Looks[0] > needed {
+				t.Errorf("%s, %s: looks after %v rounds, want the first after the %d that a verdict needs", name, what, plan.Looks, needed)
+			}
+		}
+	}
+}
+
+func armsOf(t *testing.T, name string) (arms []string) {
+	t.Helper()
+	file, doc, err := experiments.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := experiment.Read(file, doc, Vocabulary())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range e.Arms {
+		arms = append(arms, a.Name)
+	}
+	return arms
 }
