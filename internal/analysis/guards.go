@@ -149,23 +149,38 @@ func generatorLimited(m metric, _ result.Document, arm result.Arm) reason {
 
 // limit says how the load generator limited the metric in an arm. Calls that were sent late limit a
 // percentile of the latency only if they were late at that percentile, whichever it is, and not if it is that of lost
-// calls, which count as their deadline however late they were sent. A late call can fail or arrive all the same.
+// calls, which count as their deadline however late they were sent. They limit the mean if they were late on average. A
+// late call can fail or arrive all the same.
 func (m metric) limit(arm result.Arm) (limited string) {
 	late := false
 	for _, t := range arm.Trials {
 		byLateness := t.LimitedBy == result.LimitedByLateness
-		if t.Limited != "" && !(byLateness && (m.byRank || m.tail > 0)) {
+		own := m.byRank || m.at != nil || m.name == "rate" && keepsRate(arm, t)
+		if t.Limited != "" && !(byLateness && own) {
 			return t.Limited
 		}
 		late = late || byLateness
-		if m.tail > 0 && !(m.allDue && t.Latency.AtLeast(100*(1-m.tail))) && (byLateness || arm.Scheduled()) {
+		ofLost := m.tail > 0 && m.allDue && t.Latency.AtLeast(100*(1-m.tail))
+		if m.at != nil && !ofLost && (byLateness || m.tail > 0 && arm.Scheduled()) {
 			limited = cmp.Or(limited, verdict.Late(m.short(), m.at(t.AnswersLateness()), m.at(t.Answers())))
 		}
 	}
-	if late {
+			return t.Limited
 		return limited
 	}
 	return cmp.Or(limited, arm.Limited)
+}
+
+// mostLateOfWindow is by how much of the time of a load the 99th percentile of lateness may delay calls without a limit of
+// the rate.
+const mostLateOfWindow = 0.01
+
+// keepsRate reports whether the late calls of a trial left the rate of an open loop as it is. They may move calls out of the
+// window: at most those that are due in its last hundredth, and the latest 1 % of all. That is less than the margin.
+func keepsRate(arm result.Arm, t result.Trial) bool {
+	settings := arm.Settings()
+	open := settings.Open || settings.Load != nil && settings.Load.Open != nil
+	return open && t.Window != nil && t.Lateness.P99 <= mostLateOfWindow*t.Window.LengthMS
 }
 
 func lostCalls(m metric, _ result.Document, arm result.Arm) reason {

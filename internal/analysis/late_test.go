@@ -218,3 +218,65 @@ func TestLatenessNeverExceedsLatency(t *testing.T) {
 		}
 	})
 }
+
+// pacedBlock is a block of an open loop with 50 calls in 100 ms, of which the first so many are sent late.
+func pacedBlock(t *testing.T, cycle, late int, by time.Duration) result.Trial {
+	t.Helper()
+	recorder := measure.NewRecorder(0)
+	recorder.CountWindow(100 * ms)
+	for i := range 50 {
+		due := time.Duration(i) * 2 * ms
+		call := measure.Call{Due: due, Sent: due, Backend: "b0", Code: measure.OK}
+		if i < late {
+			call.Sent += by
+		}
+		call.Done = call.Sent + 2*ms + time.Duration(cycle%3)*10*time.Microsecond
+		recorder.Record(call)
+	}
+	seen, err := recorder.Measurement()
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := Record{Config: experiment.Config{Load: experiment.Load{Open: &experiment.Open{}}}, Merged: seen, Callers: make([]CallerRecord, 1)}
+	return record.Summarize(result.Trial{Round: cycle})
+}
+
+// The rate of an open loop and the mean do not depend on calls that were sent a millisecond late, and do on a generator that
+// falls behind. In a closed loop with think time each late call delays the next.
+func TestFewLateCallsLeaveTheRateOfAnOpenLoopAndTheMean(t *testing.T) {
+	open, closed := map[string]any{"open": map[string]any{"rate": 500}}, map[string]any{"closed": map[string]any{"users": 5}}
+	for name, c := range map[string]struct {
+		load       map[string]any
+		late       int // of the 50 calls of each block
+		by         time.Duration
+		rate, mean string
+	}{
+		"on time":                   {open, 0, 0, "equivalent", "equivalent"},
+		"a few are a little late":   {open, 1, 800 * time.Microsecond, "equivalent", "equivalent"},
+		"a few are very late":       {open, 1, 40 * ms, "undecided", "undecided"},
+		"all are late":              {open, 50, 900 * time.Microsecond, "equivalent", "undecided"},
+		"a few late calls of users": {closed, 1, 800 * time.Microsecond, "undecided", "equivalent"},
+	} {
+		d := result.Document{Baseline: "one", Design: "interleaved", Rounds: 4}
+		for _, arm := range []string{"one", "same"} {
+			a := result.Arm{Name: arm, Config: map[string]any{"load": c.load}}
+			for round := range 4 {
+				var blocks []result.Trial
+				for i := range 10 {
+					blocks = append(blocks, pacedBlock(t, 10*round+i+1, c.late, c.by))
+				}
+				a.Trials = append(a.Trials, MergeBlocks(result.Trial{Round: round + 1}, blocks))
+			}
+			if limited := a.Trials[0].LimitedBy == result.LimitedByLateness; limited != (c.late > 0) {
+				t.Errorf("%s: a trial is limited by %q, want a limit: %v", name, a.Trials[0].Limited, c.late > 0)
+			}
+			d.Arms = append(d.Arms, a)
+		}
+		for _, v := range Assemble(d).Verdicts {
+			want, judged := map[string]string{"rate": c.rate, "latency_mean": c.mean}[v.Metric]
+			if judged && (v.Decision != want || v.Unfit != (want == "undecided")) {
+				t.Errorf("%s: the verdict on %s is %s, %q; want %s", name, v.Metric, v.Decision, v.Reason, want)
+			}
+		}
+	}
+}

@@ -22,8 +22,8 @@ type metric struct {
 	zero bool
 	// step is the resolution: every value is a multiple of it; 0: there is none.
 	step float64
-	// tail is the share of calls that exceed a percentile, and at returns that percentile of a distribution; 0:
-	// the metric is no percentile.
+	// tail is the share of calls that exceed a percentile; 0: the metric is no percentile. at returns the percentile, or the
+	// mean, of a distribution; nil: the metric is neither.
 	tail float64
 	at   func(result.Histogram) float64
 	// allDue is true if the metric covers all calls that were due. At a percentile of lost calls, its value is
@@ -58,7 +58,7 @@ var metrics = []metric{
 	{name: "capacity", headline: true, higher: true, of: capacity, kind: searchLoad},
 	percentile("latency_p90", false, 0.1, func(h result.Histogram) float64 { return h.P90 }),
 	percentile("latency_p999", false, 0.001, func(h result.Histogram) float64 { return h.P999 }),
-	{name: "latency_mean", of: latency(func(h result.Histogram) float64 { return h.Mean }), allDue: true, kind: pacedLoad},
+	{name: "latency_mean", of: latency(mean), at: mean, allDue: true, kind: pacedLoad},
 	{name: "rate", higher: true, of: func(t result.Trial) float64 { return t.Rate }, answers: true, kind: pacedLoad},
 	{name: "errors", of: func(t result.Trial) float64 { return t.Measures.Lost() }, zero: true},
 	{name: "client_cpu", of: func(t result.Trial) float64 { return t.Resources.Client.CPU }, answers: true},
@@ -160,6 +160,8 @@ func latency(of func(result.Histogram) float64) func(result.Trial) float64 {
 		return of(t.Latency)
 	}
 }
+
+func mean(h result.Histogram) float64 { return h.Mean }
 
 // between returns the value of a trial for a comparison of two arms. Zero has no ratio, so between adds half a
 // call. The addition is the same share in both arms; otherwise an arm with more calls would seem to have fewer

@@ -42,6 +42,7 @@ func inGroups(m metric, arms, others []result.Arm, least int) (_, _ []result.Arm
 	}
 	arms, others = slices.Clone(arms), slices.Clone(others)
 	for i := range arms {
+		arms[i].Limited = m.limit(arms[i]) // by whole trials
 		if m.tail == 0 {
 			blocks[i] = judgedByTrials(blocks[i])
 		}

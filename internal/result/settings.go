@@ -20,7 +20,9 @@ type Settings struct {
 			Calls    any `json:"calls"`
 			Duration any `json:"duration"`
 		} `json:"closed"`
+		Open any `json:"open"`
 	} `json:"load"`
+	Open   bool `json:"open"` // of `rpclab load`: calls are due at a rate
 	Caller struct {
 		Kind          string        `json:"kind"`
 		Channel       Channel       `json:"channel"`
