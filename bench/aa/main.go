@@ -84,6 +84,7 @@ type comparisons struct {
 	outcomes map[string]*outcome // by metric
 	wrong    int                 // runs whose headline intervals show a difference
 	seconds  []float64           // that each run lasted
+	calls    []float64           // of each arm in a run
 	others   []float64           // share of the CPU time that other programs used, in each trial
 	last     string              // decisions of the last run, for the progress
 }
@@ -95,6 +96,7 @@ type outcome struct {
 	apart     int // intervals without 1
 	ratios    []float64
 	widths    []float64 // half the interval's width, as a share
+	values    []float64 // of an arm in a run: groups of cycles, or rounds
 }
 
 func (c *comparisons) add(d result.Document) {
@@ -111,6 +113,7 @@ func (c *comparisons) add(d result.Document) {
 			c.outcomes[v.Metric], c.metrics = o, append(c.metrics, v.Metric)
 		}
 		o.decisions[v.Decision]++
+		o.values = append(o.values, float64(v.Rounds))
 		if v.Ratio > 0 && v.CI[0] > 0 {
 			o.ratios, o.widths = append(o.ratios, v.Ratio), append(o.widths, math.Sqrt(v.CI[1]/v.CI[0])-1)
 			if v.CI[0] > 1 || v.CI[1] < 1 {
@@ -126,6 +129,7 @@ func (c *comparisons) add(d result.Document) {
 		c.wrong++
 	}
 	for _, arm := range d.Arms {
+		c.calls = append(c.calls, float64(arm.Calls))
 		for _, t := range arm.Trials {
 			if t.Machine != nil && t.Machine.Others != nil {
 				c.others = append(c.others, *t.Machine.Others)
@@ -136,7 +140,7 @@ func (c *comparisons) add(d result.Document) {
 
 func (c *comparisons) table() string {
 	var b strings.Builder
-	b.WriteString("| metric | interval without 1 | different | equivalent | undecided | ratio, median run | interval, median run |\n|---|--:|--:|--:|--:|--:|--:|\n")
+	b.WriteString("| metric | values of an arm | interval without 1 | different | equivalent | undecided | ratio, median run | interval, median run |\n|---|--:|--:|--:|--:|--:|--:|--:|\n")
 	for _, metric := range c.metrics {
 		o := c.outcomes[metric]
 		name := metric
@@ -147,7 +151,7 @@ func (c *comparisons) table() string {
 		if len(o.ratios) > 0 {
 			ratio, width = fmt.Sprintf("%.3f", verdict.Median(o.ratios)), fmt.Sprintf("±%.1f %%", 100*verdict.Median(o.widths))
 		}
-		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %s | %s |\n", name, o.apart, o.decisions["better"]+o.decisions["worse"], o.decisions["equivalent"], o.decisions["undecided"], ratio, width)
+		fmt.Fprintf(&b, "| %s | %.0f | %d | %d | %d | %d | %s | %s |\n", name, verdict.Median(o.values), o.apart, o.decisions["better"]+o.decisions["worse"], o.decisions["equivalent"], o.decisions["undecided"], ratio, width)
 	}
 	return b.String()
 }
@@ -159,19 +163,20 @@ func markdown(aa, ab *comparisons, began time.Time) string {
 	var b strings.Builder
 	command := fmt.Sprintf("go run ./bench/aa -equal %d -different %d", aa.count, ab.count)
 	fmt.Fprintf(&b, "# How often does rpclab find a difference between an arm and itself?\n\n%s Other programs used %.0f %% of the CPU time in the median trial.\n\n"+
-		"All arms take turns in blocks of 0.1 s, between a grpc-go server and client, at 500 calls/s. An interval without 1 shows that two arms differ. "+
-		"The decision is \"different\" if the measured difference also exceeds the margin of 3 %%.\n\n",
+		"The two arms of a run take turns in blocks of 0.1 s, between a grpc-go server and client, at 2,000 calls/s. An arm has a value for each cycle of blocks; "+
+		"of p99 and p99.9 for each group of cycles with 1,000 or 10,000 calls, and a verdict needs four. An interval without 1 shows that two arms differ. "+
+		"The decision is \"different\" if the measured difference also exceeds the margin of 3 %%. The rate is the one that was asked for, unless an arm cannot keep up.\n\n",
 		runs.MadeBy(command, began, aa.machine), 100*verdict.Median(slices.Concat(aa.others, ab.others)))
-	fmt.Fprintf(&b, "## Equal arms\n\n%d runs of `bench/aa/aa.yaml`, of %.0f s each. An interval without 1 is wrong. "+
+	fmt.Fprintf(&b, "## Equal arms\n\n%d runs of `bench/aa/aa.yaml`, of %.0f s and %.0f calls of each arm. An interval without 1 is wrong. "+
 		"The headline metrics share 5 %% of error in a run; each of the other metrics has 5 %% of its own. Memory decides nothing: processes stay up in all rounds, so each arm has one value, and the interval is too narrow.\n\n%s\n",
-		aa.count, verdict.Median(aa.seconds), aa.table())
+		aa.count, verdict.Median(aa.seconds), verdict.Median(aa.calls), aa.table())
 	fmt.Fprintf(&b, "Runs with a wrong headline interval: %d of %d. As a share of the runs, the goal of at most 3 of 60 is %s.\n\n", aa.wrong, aa.count, reached(float64(aa.wrong) <= mostWrong*float64(aa.count)))
 	found := 0
 	if p50 := ab.outcomes["latency_p50"]; p50 != nil {
 		found = p50.apart
 	}
-	fmt.Fprintf(&b, "## A server with a delay of 2.0 ms and one of 2.1 ms\n\n%d runs of `bench/aa/ab.yaml`, of %.0f s each. The ratios are of the slower arm to the other.\n\n%s\n",
-		ab.count, verdict.Median(ab.seconds), ab.table())
+	fmt.Fprintf(&b, "## A server with a delay of 2.0 ms and one of 2.1 ms\n\n%d runs of `bench/aa/ab.yaml`, of %.0f s and %.0f calls of each arm. The ratios are of the slower arm to the other.\n\n%s\n",
+		ab.count, verdict.Median(ab.seconds), verdict.Median(ab.calls), ab.table())
 	fmt.Fprintf(&b, "Runs that tell the p50 of the two apart: %d of %d. As a share of the runs, the goal of at least 16 of 20 is %s.\n", found, ab.count, reached(float64(found) >= leastFound*float64(ab.count)))
 	return b.String()
 }
