@@ -1,7 +1,9 @@
 package main
 
 import (
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +31,7 @@ func TestPageCountsDecisionsAndWarnings(t *testing.T) {
 	busy.add(document)
 	busy.neighbour = []float64{0.48, 0.5, 0.5}
 	text := markdown(quiet, busy, time.Now())
-	for _, want := range []string{"in the median run it used 50 %", "every run with the neighbour warns of it is reached", "in the median trial; 0 of the runs warn", "used 31 % of the CPU time in the median trial; 2 of the runs warn",
+	for _, want := range []string{"in the median run it used 50 %", "| every run with the neighbour warns of it | 2 of 2 runs | reached |", "in the median trial; 0 of the runs warn", "used 31 % of the CPU time in the median trial; 2 of the runs warn",
 		"| new-channel | latency_p50 | 0 | 2 | 0 | 0 | 1.500–1.700 |", "| new-channel | latency_p99 | 0 | 0 | 0 | 2 | – |"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("want %q in\n%s", want, text)
@@ -40,12 +42,65 @@ func TestPageCountsDecisionsAndWarnings(t *testing.T) {
 	}
 }
 
-func TestPageSaysThatARunDoesNotWarn(t *testing.T) {
+// verdictsOf is a run with a verdict on each arm, whose interval has a half-width as a share.
+func verdictsOf(decisions map[string]string, half float64) (d result.Document) {
+	for _, arm := range slices.Sorted(maps.Keys(decisions)) {
+		v := result.Verdict{Metric: "latency_p50", A: arm, Decision: decisions[arm], CI: [2]float64{1 / (1 + half), 1 + half}}
+		if arm == "shared-again" {
+			v.Kind = result.OfControl
+		}
+		if arm == "new-channel" {
+			v.CI = [2]float64{1.5 / (1 + half), 1.5 * (1 + half)}
+		}
+		d.Verdicts = append(d.Verdicts, v)
+		v.Metric, v.Decision = "latency_p99", "undecided"
+		d.Verdicts = append(d.Verdicts, v)
+	}
+	return d
+}
+
+func TestPageSaysWhichGoalsAreReached(t *testing.T) {
+	right := map[string]string{"new-channel": "worse", "pool": "equivalent", "headless": "undecided", "shared-again": "undecided"}
+	with := func(arm, decision string) map[string]string {
+		all := maps.Clone(right)
+		all[arm] = decision
+		return all
+	}
+	warned := func(d result.Document) result.Document {
+		d.MachineWarnings = []result.MachineWarning{{Kind: result.MachineBusy}}
+		return d
+	}
+	long := verdictsOf(right, 0.04)
+	long.Finished = new(long.Started.Add(26 * time.Second))
+	for name, c := range map[string]struct {
+		quiet, busy result.Document
+		want        string // a row of a goal that is missed; empty: all are reached
+	}{
+		"as promised":                {verdictsOf(right, 0.04), warned(verdictsOf(right, 0.06)), ""},
+		"a verdict only when quiet":  {verdictsOf(right, 0.04), warned(verdictsOf(with("pool", "undecided"), 0.06)), ""},
+		"a verdict only when busy":   {verdictsOf(right, 0.04), warned(verdictsOf(with("headless", "worse"), 0.06)), ""},
+		"no warning":                 {verdictsOf(right, 0.04), verdictsOf(right, 0.06), "| every run with the neighbour warns of it | 0 of 1 runs | **missed** |"},
+		"a contradiction":            {verdictsOf(right, 0.04), warned(verdictsOf(with("pool", "worse"), 0.06)), "| 1 of 2 verdicts do | **missed** |"},
+		"a control that differs":     {verdictsOf(right, 0.04), warned(verdictsOf(with("shared-again", "better"), 0.06)), "| 1 of 3 verdicts do | **missed** |"},
+		"narrower intervals":         {verdictsOf(right, 0.04), warned(verdictsOf(right, 0.03)), "| 0 of 8 comparisons; 0.75 × as wide in the median | **missed** |"},
+		"a long run":                 {long, warned(verdictsOf(right, 0.06)), "| 26 s (slowest) | **missed** |"},
+		"a difference not found":     {verdictsOf(with("new-channel", "undecided"), 0.04), warned(verdictsOf(right, 0.06)), "| every quiet run calls new-channel slower at p50 | 0 of 1 runs | **missed** |"},
+		"wide intervals of p50":      {verdictsOf(right, 0.1), warned(verdictsOf(right, 0.12)), "| quiet runs show the p50 of every other route within ±5 % | 0 of 3 intervals; ±10.0 % (widest) | **missed** |"},
+		"an unknown is not a mistake": {verdictsOf(with("pool", "undecided"), 0.04), warned(verdictsOf(right, 0.06)), ""},
+	} {
+		quiet, busy := newTally(), newTally()
+		quiet.add(c.quiet)
+		busy.add(c.busy)
+		text := markdown(quiet, busy, time.Now())
+		if n := strings.Count(text, "**missed**"); !strings.Contains(text, c.want) || n != min(len(c.want), 1) {
+			t.Errorf("%s: %d goals are missed, want %q in\n%s", name, n, c.want, text)
+		}
+	}
 	quiet, busy := newTally(), newTally()
-	busy.add(result.Document{MachineWarnings: []result.MachineWarning{{Kind: result.MachineBusy}}})
-	busy.add(result.Document{MachineWarnings: []result.MachineWarning{{Kind: result.MachineShared}}})
-	if text := markdown(quiet, busy, time.Now()); !strings.Contains(text, "every run with the neighbour warns of it is not reached") || !strings.Contains(text, "1 of the runs warn") {
-		t.Errorf("want a goal that is not reached, and 1 run that warns, in\n%s", text)
+	quiet.add(verdictsOf(right, 0.04))
+	busy.add(verdictsOf(with("headless", "worse"), 0.06))
+	if text := markdown(quiet, busy, time.Now()); !strings.Contains(text, "1 verdicts with the neighbour are on comparisons that no quiet run decided") {
+		t.Errorf("the page does not say what it does not check:\n%s", text)
 	}
 }
 
