@@ -105,7 +105,7 @@ func (m metric) short() string {
 // unfitArm returns why an arm's values do not represent the arm.
 func unfitArm(m metric, d result.Document, arm result.Arm) reason {
 	for _, guard := range []func(metric, result.Document, result.Arm) reason{
-		searchedRate, failedTrials, generatorLimited, lostCalls, tooFewCalls, coarseClock, interfered,
+		searchedRate, failedTrials, generatorLimited, lostCalls, tooFewCalls, coarseClock, interfered, crowded,
 	} {
 		if why := guard(m, d, arm); why.text != "" {
 			why.cause.Arm = arm.Name
@@ -284,4 +284,15 @@ func interfered(_ metric, d result.Document, arm result.Arm) reason {
 		most = max(most, q)
 	}
 	return reason{strings.Join(why, "; "), result.Cause{Kind: result.CauseInterference, Share: most}}
+}
+
+// crowded rejects arms that ran at the same time and kept the machine busy: the difference between them depends on how they
+// share it.
+func crowded(_ metric, d result.Document, arm result.Arm) reason {
+	busy := busyTogether(d, arm.Key().Cell)
+	if busy <= mostBusyTogether {
+		return reason{}
+	}
+	return reason{fmt.Sprintf("%s ran at the same time as another arm, and %.0f %% of the CPU time was in use, so each slowed the other: use a lower load, or design: interleaved", arm.Name, 100*busy),
+		result.Cause{Kind: result.CauseInterference, Share: busy}}
 }

@@ -16,7 +16,7 @@ func (r Record) MachineInterference(processors measure.ProcessorTimes, lab time.
 	return Interference(processors, lab+used)
 }
 
-// Interference returns the shares of the processor times that others used; nil: not known. own is the CPU time
+// Interference returns the shares of the processor times that others, and all, used; nil: not known. own is the CPU time
 // of rpclab and of all that it measures.
 func Interference(p measure.ProcessorTimes, own time.Duration) *result.Interference {
 	all := p.Busy + p.Idle + p.Stolen
@@ -24,7 +24,7 @@ func Interference(p measure.ProcessorTimes, own time.Duration) *result.Interfere
 		return nil
 	}
 	return &result.Interference{
-		Stolen: p.StolenShare(), Throttled: share(p.Throttled, p.Throttled+own), Others: new(share(p.Busy-p.Interrupts-own, all)),
+		Stolen: p.StolenShare(), Throttled: share(p.Throttled, p.Throttled+own), Others: new(share(p.Busy-p.Interrupts-own, all)), Busy: new(share(p.Busy, all)),
 	}
 }
 

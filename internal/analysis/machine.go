@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"rpclab/internal/experiment"
 	"rpclab/internal/measure"
 	"rpclab/internal/process/running"
 	"rpclab/internal/result"
@@ -21,6 +22,9 @@ const (
 	mostOthersBetweenRuns = 0.5
 	// mostIdle is the share of one processor that an arm may use while other arms take their turns.
 	mostIdle = 0.05
+	// mostBusyTogether is the share of all CPU time that may be in use while two arms run at the same time. From
+	// warnBusyTogether on calls wait for CPUs often, and it is a warning.
+	mostBusyTogether, warnBusyTogether = 0.8, 0.5
 )
 
 // Shared are the warnings about other runs that used the machine during a trial.
@@ -59,7 +63,7 @@ func stallInWords(kind result.MachineWarningKind, processes []string, millisecon
 // MachineWarnings collects the warnings about the machine: those of the whole run, then those of
 // single arms.
 func MachineWarnings(d result.Document) (all []result.MachineWarning) {
-	all = slices.Concat(busyMachine(d), sharedMachine(d), busyIdleArms(d))
+	all = slices.Concat(busyMachine(d), sharedMachine(d), busyIdleArms(d), crowdedArms(d))
 	for _, arm := range d.Arms {
 		for _, w := range stallsOf(arm) {
 			if d.TrialCount > 1 {
@@ -171,6 +175,37 @@ func busyIdleArms(d result.Document) (all []result.MachineWarning) {
 		if share := verdict.Median(shares); share > mostIdle {
 			all = append(all, result.MachineWarning{Kind: result.IdleArmBusy, Arm: arm.Name, Cell: arm.Cell, Share: share, Text: fmt.Sprintf(
 				"%s used %.0f %% of a CPU while other arms took their turns, so it may have slowed them: use design: isolated", place(arm), 100*share)})
+		}
+	}
+	return all
+}
+
+// busyTogether returns the share of all CPU time that was in use in the median trial of a cell whose arms run at the same
+// time; 0: they do not, or it is not known.
+func busyTogether(d result.Document, cell string) float64 {
+	var shares []float64
+	for _, arm := range d.Arms {
+		if d.Design != experiment.SideBySide || arm.Key().Cell != cell {
+			continue
+		}
+		for _, t := range arm.Trials {
+			if t.Machine != nil && t.Machine.Busy != nil {
+				shares = append(shares, *t.Machine.Busy)
+			}
+		}
+	}
+	return verdict.Median(shares)
+}
+
+// crowdedArms warns of arms that ran at the same time and needed much of the CPU time.
+func crowdedArms(d result.Document) (all []result.MachineWarning) {
+	warned := map[string]bool{}
+	for _, arm := range d.Arms {
+		cell := arm.Key().Cell
+		if share := busyTogether(d, cell); share >= warnBusyTogether && !warned[cell] {
+			warned[cell] = true
+			all = append(all, result.MachineWarning{Kind: result.ArmsCrowded, Cell: arm.Cell, Share: share, Text: strings.TrimPrefix(fmt.Sprintf(
+				"%s: two arms ran at the same time, and %.0f %% of the CPU time was in use, so each may have slowed the other: use a lower load, or design: interleaved", arm.Cell, 100*share), ": ")})
 		}
 	}
 	return all

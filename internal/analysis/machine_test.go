@@ -157,3 +157,37 @@ func TestAnArmThatWorksWhileOthersTakeTheirTurnsIsNamed(t *testing.T) {
 		t.Errorf("%+v", warnings)
 	}
 }
+
+// Arms that run at the same time share the machine, so they must leave most of it idle.
+func TestArmsSideBySideLeaveTheMachineMostlyIdle(t *testing.T) {
+	for name, c := range map[string]struct {
+		design  string
+		busy    []float64
+		warning string
+		decides bool
+	}{
+		"mostly idle":        {"side-by-side", []float64{0.3, 0.4, 0.9, 0.4}, "", true},
+		"half busy":          {"side-by-side", []float64{0.6, 0.6, 0.6, 0.9}, "two arms ran at the same time, and 60 % of the CPU time was in use", true},
+		"busy":               {"side-by-side", []float64{0.6, 0.9, 0.9, 0.9}, "two arms ran at the same time, and 90 % of the CPU time was in use", false},
+		"not known":          {"side-by-side", nil, "", true},
+		"one after another":  {"isolated", []float64{0.9, 0.9, 0.9, 0.9}, "", true},
+		"arms that take turns": {"interleaved", []float64{0.9, 0.9, 0.9, 0.9}, "", true},
+	} {
+		d := arms(t, 20, 20, 20, 20)
+		d.Design = c.design
+		for i, busy := range c.busy {
+			for arm := range d.Arms {
+				d.Arms[arm].Trials[i].Machine = &result.Interference{Busy: &busy}
+			}
+		}
+		d = Assemble(d)
+		warning := strings.Join(d.Warnings, "\n")
+		if strings.Contains(warning, "at the same time") != (c.warning != "") || !strings.Contains(warning, c.warning) {
+			t.Errorf("%s: the warnings are %q, want %q", name, warning, c.warning)
+		}
+		v := p50(t, d)
+		if c.decides != (v.Decision == "worse") || v.Unfit == c.decides || !c.decides && (v.Cause.Kind != result.CauseInterference || v.Cause.Share != 0.9) {
+			t.Errorf("%s: the verdict is %s, %q (%+v), want one: %v", name, v.Decision, v.Reason, v.Cause, c.decides)
+		}
+	}
+}

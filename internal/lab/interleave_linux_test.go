@@ -5,8 +5,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"rpclab/internal/cluster"
 	"rpclab/internal/experiment"
@@ -71,5 +73,33 @@ func TestAStallIsThatOfAllBlocksOfItsArm(t *testing.T) {
 	}
 	if !slices.Equal(shared, []string{"shared", "endpointslice"}) {
 		t.Errorf("the arms that shared the machine are %q, want each once", shared)
+	}
+}
+
+// Two arms that run at the same time on a machine that is never idle slow each other.
+func TestABusyMachineIsNoPlaceForArmsSideBySide(t *testing.T) {
+	t.Parallel()
+	o := options(t)
+	var readings atomic.Int64 // a second of CPU time is between two
+	o.Processors = func() measure.ProcessorTimes {
+		return measure.ProcessorTimes{Busy: time.Duration(readings.Add(1)) * time.Second}
+	}
+	doc := strings.Replace(inTurns, "design: interleaved", "design: side-by-side", 1)
+	d, err := lab.Run(t.Context(), plan(t, doc, experiment.Options{Seed: 1, Arms: []string{"shared", "endpointslice"}}), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(d.MachineWarnings, func(w result.MachineWarning) bool { return w.Kind == result.ArmsCrowded && w.Share == 1 }) {
+		t.Errorf("the warnings about the machine are %+v, want one that it was busy", d.MachineWarnings)
+	}
+	for _, v := range d.Verdicts {
+		if v.Decision != "undecided" || !v.Unfit {
+			t.Errorf("the verdict on %s is %s, want none", v.Metric, v.Decision)
+		}
+	}
+	for _, b := range d.Arms[0].Trials[0].Blocks {
+		if b.Machine == nil || b.Machine.Others != nil {
+			t.Errorf("a block has the interference %+v, want no other programs: the other arm would be one", b.Machine)
+		}
 	}
 }

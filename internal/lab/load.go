@@ -99,6 +99,9 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 		measured.Machine = r.NodeInterference()
 	} else {
 		measured.Machine = r.MachineInterference(sinceStart, own+faultProxyCPU(servers)-proxyCPU)
+		if measured.Machine != nil && l.sideBySide {
+			measured.Machine.Others = nil // the arm at the same time is among them
+		}
 		r.Merged.Throttled = 0 // this machine's control group throttles more than the callers
 	}
 	if !l.remote && !l.sideBySide {

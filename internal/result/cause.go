@@ -41,7 +41,7 @@ const (
 	CauseClock        CauseKind = "clock"         // the clock is too coarse
 	CauseSteps        CauseKind = "steps"         // the resolution of the metric is too coarse
 	CauseProcess      CauseKind = "process"       // the processes stayed up in all rounds, so there is one value
-	CauseInterference CauseKind = "interference"  // other machines or a quota withheld CPU time
+	CauseInterference CauseKind = "interference"  // other machines, a quota or an arm at the same time withheld CPU time
 	CauseControl      CauseKind = "control"       // an A/A control differs from the arm that it repeats
 	CauseNotTested    CauseKind = "not_tested"    // an earlier headline metric is not settled
 

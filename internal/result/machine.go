@@ -36,6 +36,8 @@ type Interference struct {
 	// Others is by processes that do not belong to the run, of the time of all CPUs, without
 	// interrupts; nil: not known, as on Kubernetes. There Stolen is the value of the worst node.
 	Others *float64 `json:"others,omitempty"`
+	// Busy is by all processes and interrupts, of the time of all CPUs; nil: not known, as on Kubernetes.
+	Busy *float64 `json:"busy,omitempty"`
 }
 
 // Node is one machine of a Kubernetes cluster.

@@ -3,7 +3,7 @@ package result
 // MachineWarning is something outside the experiment that disturbed the run, as fields. The warnings
 // of the document have the same sentence.
 type MachineWarning struct {
-	Kind MachineWarningKind `json:"kind" enum:"busy,shared,frozen,starved,stopped,clock,idle"`
+	Kind MachineWarningKind `json:"kind" enum:"busy,shared,frozen,starved,stopped,clock,idle,crowded"`
 	Text string             `json:"text"`
 	// Arm, Cell and Round name the trial; empty: the whole run.
 	Arm   string `json:"arm,omitempty"`
@@ -13,8 +13,8 @@ type MachineWarning struct {
 	Rounds []int `json:"rounds,omitempty"`
 	// Process is what was frozen or starved (greeter-1, or "greeter-1, greeter-2"), or the other run.
 	Process string `json:"process,omitempty"`
-	// Share is the share of all CPU time that other programs used, in the median trial; of an idle arm, the
-	// share of one CPU that it used; 0: another kind.
+	// Share is the share of all CPU time that other programs used, in the median trial, or that arms at
+	// the same time and all else used; of an idle arm, the share of one CPU that it used; 0: another kind.
 	Share float64 `json:"share,omitempty"`
 	// DurationMS is how long it lasted, or how far the clock jumped, at most in any of the rounds; 0: another kind.
 	DurationMS float64 `json:"duration_ms,omitempty"`
@@ -32,4 +32,5 @@ const (
 	RpclabStopped  MachineWarningKind = "stopped" // rpclab itself did not run
 	ClockJumped    MachineWarningKind = "clock"   // the wall clock
 	IdleArmBusy    MachineWarningKind = "idle"    // an arm used CPU time while other arms took their turns
+	ArmsCrowded    MachineWarningKind = "crowded" // arms that ran at the same time used much of the CPU time
 )
