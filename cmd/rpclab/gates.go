@@ -123,24 +123,13 @@ func (g *runGates) open(ctx context.Context, experiment, cluster string, quick b
 	if err != nil {
 		return err
 	}
-	rows, err := store.List(ctx)
-	if err != nil {
+	id, err := store.LastGood(ctx, result.Series{Experiment: experiment, Cluster: cluster, Quick: quick})
+	if err != nil || id == "" {
 		return err
 	}
-	for _, r := range rows {
-		if r.Experiment != experiment || r.Quick != quick || r.Status != result.Done {
-			continue
-		}
-		d, _, err := store.Get(ctx, r.ID)
-		if err != nil {
-			return err
-		}
-		if d.Cluster == cluster {
-			g.earlier = &d
-			return nil
-		}
-	}
-	return nil
+	d, _, err := store.Get(ctx, id)
+	g.earlier = &d
+	return err
 }
 
 // test tests the gates; without gates, or without a run to compare with, the comparison is empty.

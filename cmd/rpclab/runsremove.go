@@ -26,7 +26,8 @@ func removeCommand() *cobra.Command {
 		Short: "Remove stored runs",
 		Long: `Removes stored runs: those that you name by their IDs, or those that flags
 select. --older-than and --keep together remove the old runs that are not among
-the newest. A run in progress stays.`,
+the newest. A run in progress stays. If the newest runs of an experiment failed
+their gates, the last good run stays too, because gates compare with it.`,
 		Example: `  rpclab runs rm 20261120-184512-x7k2
   rpclab runs rm --older-than 30d --keep 100
   rpclab runs rm --keep 100 --dry-run`,
@@ -62,7 +63,16 @@ func (f removeFlags) remove(c *cobra.Command, store *result.Store, refs []string
 		if err != nil {
 			return err
 		}
-		if refs = f.selected(rows, time.Now()); len(refs) == 0 {
+		needed, err := store.NeededByGates(c.Context())
+		if err != nil {
+			return err
+		}
+		var kept []string
+		refs, kept = f.selected(rows, needed, time.Now())
+		for _, id := range kept {
+			fmt.Fprintf(c.ErrOrStderr(), "rpclab: kept %s: newer runs failed, so gates compare with it; 'rpclab runs rm %s' removes it\n", id, id)
+		}
+		if len(refs) == 0 {
 			fmt.Fprintln(c.OutOrStdout(), "nothing to remove")
 			return nil
 		}
@@ -84,14 +94,19 @@ func (f removeFlags) remove(c *cobra.Command, store *result.Store, refs []string
 	return store.Shrink(c.Context())
 }
 
-// selected returns the IDs of the runs to remove, of these with the newest first.
-func (f removeFlags) selected(rows []result.RunSummary, now time.Time) (ids []string) {
+// selected returns the IDs of the runs to remove, of these with the newest first, and of those that stay because gates
+// need them.
+func (f removeFlags) selected(rows []result.RunSummary, needed map[string]bool, now time.Time) (ids, kept []string) {
 	for i, row := range rows {
-		if i >= f.keep && row.Status != result.Running && now.Sub(row.Started) > time.Duration(f.olderThan) {
+		switch {
+		case i < f.keep || row.Status == result.Running || now.Sub(row.Started) <= time.Duration(f.olderThan):
+		case needed[row.ID]:
+			kept = append(kept, row.ID)
+		default:
 			ids = append(ids, row.ID)
 		}
 	}
-	return ids
+	return ids, kept
 }
 
 // ageFlag is a duration that can also be in days: 30d.

@@ -111,18 +111,24 @@ func (s *Store) Size(ctx context.Context) (bytes uint64, err error) {
 // runs in progress and, where the newest runs failed, the run with which gates compare. The file is as large as before:
 // see [Store.Shrink].
 func (s *Store) Limit(ctx context.Context, most uint64) (removed []string, err error) {
+	if size, err := s.Size(ctx); err != nil || size <= most {
+		return nil, err
+	}
 	rows, err := s.List(ctx)
 	if err != nil {
 		return nil, err
 	}
-	good := lastGood(rows)
+	needed, err := s.NeededByGates(ctx)
+	if err != nil {
+		return nil, err
+	}
 	for i := len(rows) - 1; i > 0; i-- {
 		size, err := s.Size(ctx)
 		if err != nil || size <= most {
 			return removed, err
 		}
 		id := rows[i].ID
-		if good[id] {
+		if needed[id] {
 			continue
 		}
 		_, err = s.Remove(ctx, id)

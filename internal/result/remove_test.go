@@ -100,22 +100,34 @@ func TestLimitRemovesTheOldestRuns(t *testing.T) {
 }
 
 // A limit would let the next gate compare with nothing, and pass.
+// Gates on Kubernetes do not compare with runs on this machine.
 func TestLimitKeepsTheLastGoodRun(t *testing.T) {
 	s := openStore(t, t.TempDir())
-	save := func(id, experiment string, at int, outcome Conditions) {
+	save := func(id, experiment, cluster string, at int, outcome Conditions) {
 		d := sampleDocument(t)
-		d.ID, d.Experiment, d.Started, d.Conditions = id, experiment, start.Add(time.Duration(at)*time.Minute), outcome
+		d.ID, d.Experiment, d.Cluster, d.Started, d.Conditions = id, experiment, cluster, start.Add(time.Duration(at)*time.Minute), outcome
 		must(t, s.Save(t.Context(), d))
 	}
-	save("old", "channels", 0, ConditionsPassed)
-	save("good", "channels", 1, ConditionsPassed)
-	save("red", "channels", 2, ConditionsFailed)
-	save("other", "churn", 3, "")
-	save("still-red", "channels", 4, ConditionsFailed)
-	save("newest", "churn", 5, ConditionsPassed)
-	_, err := s.Limit(t.Context(), 1)
+	save("old", "channels", "local", 0, ConditionsPassed)
+	save("good", "channels", "local", 1, ConditionsPassed)
+	save("pods-good", "churn", "kubernetes", 2, ConditionsPassed)
+	save("red", "channels", "local", 3, ConditionsFailed)
+	save("other", "churn", "local", 4, "")
+	save("pods-red", "churn", "kubernetes", 5, ConditionsFailed)
+	save("still-red", "channels", "local", 6, ConditionsFailed)
+	save("pods", "channels", "kubernetes", 7, ConditionsPassed)
+	save("newest", "churn", "local", 8, ConditionsPassed)
+	for want, of := range map[string]Series{"good": {"channels", "local", false}, "pods": {"channels", "kubernetes", false},
+		"pods-good": {"churn", "kubernetes", false}, "newest": {"churn", "local", false}, "": {"channels", "local", true}} {
+		if got, err := s.LastGood(t.Context(), of); got != want || err != nil {
+			t.Errorf("the last good run of %+v is %q (%v), want %q", of, got, err, want)
+		}
+	}
+	_, err := s.db.Exec("DELETE FROM earlier WHERE run LIKE 'pods%'") // as of an older rpclab
 	must(t, err)
-	if diff := cmp.Diff([]string{"good", "newest"}, stored(t, s)); diff != "" {
+	_, err = s.Limit(t.Context(), 1)
+	must(t, err)
+	if diff := cmp.Diff([]string{"good", "pods-good", "newest"}, stored(t, s)); diff != "" {
 		t.Error(diff)
 	}
 }

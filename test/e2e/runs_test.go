@@ -108,3 +108,37 @@ func TestAStoreKeepsToItsLimit(t *testing.T) {
 		t.Errorf("the file has %d bytes (%v), want at most 1 MiB", info.Size(), err)
 	}
 }
+
+// Without the run that gates compare with, the next run would pass.
+func TestTheRunThatGatesCompareWithIsKept(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	store, err := result.OpenStore(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for days, outcome := range []result.Conditions{"failed", "failed", "passed", "passed"} {
+		d := result.Document{Schema: result.Schema, ID: fmt.Sprintf("run-%02d", days), Experiment: "channels", Cluster: "local",
+			Started: time.Now().Add(-time.Duration(days)*24*time.Hour - time.Hour), Conditions: outcome}
+		if err := store.Save(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	const kept = "rpclab: kept run-02: newer runs failed, so gates compare with it; 'rpclab runs rm run-02' removes it\n"
+	for _, c := range []struct{ args, stdout, stderr, left string }{
+		{"--keep 2 --dry-run", "run-03\n", kept, "run-00 run-01 run-02 run-03"},
+		{"--older-than 2d", "run-03\n", kept, "run-00 run-01 run-02"},
+		{"--keep 1", "run-01\n", kept, "run-00 run-02"},
+		{"--keep 1", "nothing to remove\n", kept, "run-00 run-02"},
+		{"--keep 2", "nothing to remove\n", "", "run-00 run-02"},
+		{"run-02", "run-02\n", "", "run-00"},
+	} {
+		s := rpclabIn(t, data, append([]string{"runs", "rm"}, strings.Fields(c.args)...)...)
+		if got := strings.Join(stored(t, data), " "); s.code != 0 || s.stdout != c.stdout || s.stderr != c.stderr || got != c.left {
+			t.Errorf("rpclab runs rm %s: exit code %d, %s are left, want %s\n%s%s", c.args, s.code, got, c.left, s.stdout, s.stderr)
+		}
+	}
+}
