@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"rpclab/internal/lab"
-	"rpclab/internal/report"
 	"rpclab/internal/result"
 	"rpclab/internal/result/condition"
 )
@@ -32,11 +31,11 @@ func parseAssertions(texts []string, ownClient bool) (all []condition.Condition,
 }
 
 // checkArms checks every assertion on every arm. None holds for an arm of which a round gave no measurement.
-func checkArms(assertions []condition.Condition, arms []result.Arm) (all []report.Check) {
+func checkArms(assertions []condition.Condition, arms []result.Arm) (all []result.Assertion) {
 	for _, arm := range arms {
 		lacking := noMeasurement(arm.Trials)
 		for _, a := range assertions {
-			all = append(all, report.Check{
+			all = append(all, result.Assertion{
 				Assertion: a.String(), Arm: arm.Name, Cell: arm.Cell, Failures: append(a.Check(arm.Measures), lacking...),
 			})
 		}
@@ -61,7 +60,7 @@ func noMeasurement(trials []result.Trial) []string {
 
 // reportFailures prints the assertions that failed, with the arm where there are several, and
 // returns errGate if any failed.
-func reportFailures(out io.Writer, checks []report.Check, arms int) error {
+func reportFailures(out io.Writer, checks []result.Assertion, arms int) error {
 	failed := 0
 	for _, c := range checks {
 		name := c.Arm

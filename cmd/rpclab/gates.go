@@ -12,7 +12,6 @@ import (
 
 	"rpclab/internal/analysis"
 	"rpclab/internal/experiment"
-	"rpclab/internal/report"
 	"rpclab/internal/result"
 )
 
@@ -145,11 +144,6 @@ func (g *runGates) test(d result.Document) result.Comparison {
 	return analysis.Compare(*g.earlier, d, analysis.CompareOptions{Gates: g.gates, Allow: g.allow})
 }
 
-// asTests is what the gates have shown, for JUnit.
-func (g *runGates) asTests(c result.Comparison) report.Gates {
-	return report.Gates{Results: c.Gates, Refused: c.Refused, UndecidedFails: g.undecided == undecidedFails}
-}
-
 // report prints what the gates have shown, and returns errGate if one failed.
 func (g *runGates) report(out io.Writer, d result.Document, tested result.Comparison) error {
 	switch {
@@ -170,22 +164,31 @@ func (g *runGates) report(out io.Writer, d result.Document, tested result.Compar
 }
 
 // reportConditions prints the assertions and gates that failed, and returns errGate if one did.
-func (g *runGates) reportConditions(out io.Writer, d result.Document, checks []report.Check, tested result.Comparison) error {
-	if err := errors.Join(reportFailures(out, checks, len(d.Arms)), g.report(out, d, tested)); err != nil || !isLoad(d) {
+func (g *runGates) reportConditions(out io.Writer, d result.Document, tested result.Comparison) error {
+	if err := errors.Join(reportFailures(out, d.Assertions, len(d.Arms)), g.report(out, d, tested)); err != nil || !isLoad(d) {
 		return err
 	}
 	return reportNoRate(out, d.Arms[0])
 }
 
-// outcome is what a result stores of its assertions and gates.
-func (g *runGates) outcome(d result.Document, checks []report.Check, tested result.Comparison) result.Conditions {
-	switch err := g.reportConditions(io.Discard, d, checks, tested); {
-	case errors.Is(err, errGate):
-		return result.ConditionsFailed
-	case len(checks)+len(g.gates) > 0:
-		return result.ConditionsPassed
+// addTo adds what the gates have shown to a result with its assertions, and whether they and the gates passed.
+func (g *runGates) addTo(d result.Document, tested result.Comparison) result.Document {
+	if len(g.gates) > 0 {
+		d.Gates = &result.Gates{Results: tested.Gates, Refused: tested.Refused, Undecided: g.undecided}
+		switch {
+		case g.against == againstBaseline:
+			d.Gates.Against = againstBaseline
+		case g.earlier != nil:
+			d.Gates.Against = g.earlier.ID
+		}
 	}
-	return ""
+	switch err := g.reportConditions(io.Discard, d, tested); {
+	case errors.Is(err, errGate):
+		d.Conditions = result.ConditionsFailed
+	case len(d.Assertions)+len(g.gates) > 0:
+		d.Conditions = result.ConditionsPassed
+	}
+	return d
 }
 
 // reportGates prints a line for each gate that did not pass and a summary, and returns errGate if a

@@ -140,25 +140,21 @@ func (o outputs) render(out io.Writer, d renderings) error {
 	return errors.Join(append(errs, writeFile(o.md, d.md), writeFile(o.html, d.html), writeFile(o.csv, d.csv), writeFile(o.junit, d.junit))...)
 }
 
-// write renders a document. Its files include the checks of its arms.
-func (o outputs) write(c *cobra.Command, d result.Document, checks []report.Check, gates report.Gates) error {
-	shared := struct { // one, so that a cell has the same name in each
-		Document result.Document
-		Checks   []report.Check
-		Gates    report.Gates
-	}{d, checks, gates}
+// write renders a document.
+func (o outputs) write(c *cobra.Command, d result.Document) error {
+	shared := d
 	if !o.keepPaths {
 		shared = result.WithoutPaths(shared)
 	}
-	return errors.Join(o.writeDistributions(shared.Document), o.render(c.OutOrStdout(), renderings{
+	return errors.Join(o.writeDistributions(shared), o.render(c.OutOrStdout(), renderings{
 		terminal:  func(w io.Writer) error { return o.renderReport(w, d) },
-		json:      func(w io.Writer) error { return result.Write(w, shared.Document) },
-		md:        func(w io.Writer) error { return report.Markdown(w, shared.Document, shared.Checks...) },
-		html:      func(w io.Writer) error { return html.Write(w, shared.Document, shared.Checks...) },
-		csv:       func(w io.Writer) error { return report.CSV(w, shared.Document) },
-		junit:     func(w io.Writer) error { return report.JUnit(w, shared.Document, shared.Checks, shared.Gates) },
-		benchstat: func(w io.Writer) error { return report.Benchstat(w, shared.Document) },
-		k6:        func(w io.Writer) error { return report.K6Summary(w, shared.Document) },
+		json:      func(w io.Writer) error { return result.Write(w, shared) },
+		md:        func(w io.Writer) error { return report.Markdown(w, shared) },
+		html:      func(w io.Writer) error { return html.Write(w, shared) },
+		csv:       func(w io.Writer) error { return report.CSV(w, shared) },
+		junit:     func(w io.Writer) error { return report.JUnit(w, shared) },
+		benchstat: func(w io.Writer) error { return report.Benchstat(w, shared) },
+		k6:        func(w io.Writer) error { return report.K6Summary(w, shared) },
 	}))
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"rpclab/internal/experiment"
-	"rpclab/internal/report"
 	"rpclab/internal/result"
 )
 
@@ -27,19 +26,19 @@ func TestAnExperimentWithTheNameOfALoadHasAReport(t *testing.T) {
 // Cells are found by their names, so the document, its assertions and its gates lose paths together.
 func TestJUnitHasTheChecksOfCellsWithoutTheirPaths(t *testing.T) {
 	d := result.Document{Experiment: "mine"}
-	var checks []report.Check
-	var gates report.Gates
+	var gates result.Gates
 	for _, dir := range []string{"/home/alice/v1/bin", "/home/alice/v2/bin"} {
 		cell := result.Cell{"caller.dir": dir}
 		d.Arms = append(d.Arms, result.Arm{Name: "one", Cell: cell})
-		checks = append(checks, report.Check{Assertion: "p99 < 1ms", Arm: "one", Cell: cell, Failures: []string{"p99 is 2 ms"}})
+		d.Assertions = append(d.Assertions, result.Assertion{Assertion: "p99 < 1ms", Arm: "one", Cell: cell, Failures: []string{"p99 is 2 ms"}})
 		gates.Results = append(gates.Results, result.GateResult{Gate: "p50 ratio < 1.1", Arm: "one", Cell: cell, Outcome: "held"})
 	}
+	d.Gates = &gates
 	dir := t.TempDir()
 	o := outputs{junit: filepath.Join(dir, "out.xml"), md: filepath.Join(dir, "out.md")}
 	c := &cobra.Command{}
 	c.SetOut(io.Discard)
-	if err := o.write(c, d, checks, gates); err != nil {
+	if err := o.write(c, d); err != nil {
 		t.Fatal(err)
 	}
 	junit, errJUnit := os.ReadFile(o.junit)

@@ -193,9 +193,10 @@ func (f runFlags) runAndReport(c *cobra.Command, plan lab.Plan, commandLine stri
 		return err
 	}
 	var tested result.Comparison
-	document, err := f.runAndShow(c, plan, commandLine, func(d result.Document) result.Conditions {
+	document, err := f.runAndShow(c, plan, commandLine, func(d result.Document) result.Document {
 		tested = f.gates.test(d)
-		return f.gates.outcome(d, checkArms(assertions, d.Arms), tested)
+		d.Assertions = checkArms(assertions, d.Arms)
+		return f.gates.addTo(d, tested)
 	})
 	if errors.Is(err, lab.ErrService) {
 		return usageError{err}
@@ -203,13 +204,13 @@ func (f runFlags) runAndReport(c *cobra.Command, plan lab.Plan, commandLine stri
 	if document.ID == "" {
 		return err
 	}
-	checks := checkArms(assertions, document.Arms)
+	document.Assertions = checkArms(assertions, document.Arms) // also of a run that ended early
 	called := slices.ContainsFunc(document.Arms, func(a result.Arm) bool { return a.Calls+a.Dropped > 0 })
 	if files := f.outputs.files(); errors.Is(err, context.Canceled) && !called && len(files) > 0 {
 		fmt.Fprintf(c.ErrOrStderr(), "rpclab: no call was measured before the interrupt, so rpclab does not write %s\n", strings.Join(files, ", "))
 		f.outputs = f.outputs.withoutFiles()
 	}
-	written := f.outputs.write(c, document, checks, f.gates.asTests(tested))
+	written := f.outputs.write(c, document)
 	if written == nil && !f.keeping.noStore && !f.progress.quiet {
 		printReportHint(c, f.outputs, document, document.ID)
 	}
@@ -219,7 +220,7 @@ func (f runFlags) runAndReport(c *cobra.Command, plan lab.Plan, commandLine stri
 	if err := errors.Join(err, written); err != nil {
 		return err
 	}
-	if err := f.gates.reportConditions(c.ErrOrStderr(), document, checks, tested); err != nil {
+	if err := f.gates.reportConditions(c.ErrOrStderr(), document, tested); err != nil {
 		return err
 	}
 	if !called {
@@ -320,7 +321,7 @@ func onFlag(kind string) string {
 
 // runAndShow runs a plan and shows its progress on standard error, and on request on a page and to Prometheus. The result
 // stores what conditions returns.
-func (f runFlags) runAndShow(c *cobra.Command, plan lab.Plan, commandLine string, conditions func(result.Document) result.Conditions) (document result.Document, err error) {
+func (f runFlags) runAndShow(c *cobra.Command, plan lab.Plan, commandLine string, conditions func(result.Document) result.Document) (document result.Document, err error) {
 	bar := newProgress(c.ErrOrStderr(), f.progress)
 	bar.load = plan.Name == generator.Experiment
 	defer bar.end()

@@ -54,7 +54,7 @@ file that --json wrote (NAME.json).`,
 			if err != nil {
 				return err
 			}
-			if err := o.write(c, d, nil, report.Gates{}); err != nil {
+			if err := o.write(c, d); err != nil {
 				return err
 			}
 			if !isLoad(d) && !o.full && o.benchstat != "-" && o.k6 != "-" {

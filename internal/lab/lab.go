@@ -78,7 +78,7 @@ func Run(ctx context.Context, plan Plan, o Options) (result.Document, error) {
 	r.doc.Finished = &finished
 	failed = errors.Join(failed, r.programs.notRun(plan.Plan, plan.trials))
 	if failed == nil && r.Conditions != nil {
-		r.doc.Conditions = r.Conditions(r.doc)
+		r.doc = r.Conditions(r.doc)
 	}
 	err := r.finish()
 	return r.doc, errors.Join(failed, err)

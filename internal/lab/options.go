@@ -42,8 +42,8 @@ type Options struct {
 	// Settled reports whether a run until decided may end, or leave a cell whose arms take turns; nil: when its headline
 	// verdicts are decided. Without arms, those of all cells are meant.
 	Settled func(d result.Document, cell result.Cell, arms []string) bool
-	// Conditions tests assertions and gates on the result of a complete run, before it is stored; may be nil.
-	Conditions func(result.Document) result.Conditions
+	// Conditions adds what assertions and gates have shown to the result of a complete run, before it is stored; may be nil.
+	Conditions func(result.Document) result.Document
 	// OtherRuns returns the other runs of rpclab that use this machine now; nil: not known.
 	OtherRuns func() []running.Run
 	// Processors reads the processors' counters; nil: [measure.ReadProcessorTimes].

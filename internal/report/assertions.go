@@ -1,33 +1,33 @@
 package report
 
-import "rpclab/internal/result"
+import (
+	"fmt"
 
-// Check is an assertion on one arm of a run.
-type Check struct {
-	Assertion string
-	Arm       string
-	Cell      result.Cell
-	Failures  []string // none: the assertion holds
-}
+	"rpclab/internal/result"
+)
 
 // assertions lists which assertions hold.
-func assertions(p *page, d result.Document, checks []Check) {
-	if len(checks) == 0 {
+func assertions(p *page, d result.Document) {
+	if len(d.Assertions) == 0 {
 		return
 	}
 	p.heading("Assertions")
-	for _, c := range checks {
-		where := ""
-		if len(d.Arms) > 1 {
-			where = clean(c.Arm) + cellSuffix(c.Cell) + ": "
+	for _, a := range d.Assertions {
+		if len(a.Failures) == 0 {
+			p.item(ofArm(d, a.Arm, a.Cell) + "`" + clean(a.Assertion) + "` holds")
 		}
-		if len(c.Failures) == 0 {
-			p.item(where + "`" + clean(c.Assertion) + "` holds")
-		}
-		for _, why := range c.Failures {
-			p.alarm(where + clean(why))
+		for _, why := range a.Failures {
+			p.alarm(ofArm(d, a.Arm, a.Cell) + clean(why))
 		}
 	}
+}
+
+// ofArm names an arm and its cell, if a run has several.
+func ofArm(d result.Document, arm string, cell result.Cell) string {
+	if len(d.Arms) < 2 {
+		return ""
+	}
+	return clean(arm) + cellSuffix(cell) + ": "
 }
 
 // cellSuffix is ", burst = 2,000", or empty without a sweep.
@@ -36,4 +36,81 @@ func cellSuffix(c result.Cell) string {
 		return ", " + name
 	}
 	return ""
+}
+
+// gatesOfRun shows the gates of a run, and the arms to which they were not applied.
+func gatesOfRun(p *page, d result.Document) {
+	g := d.Gates
+	switch {
+	case g == nil:
+		return
+	case g.Against == "":
+		p.heading("Gates")
+		p.say("There was no earlier run to compare with.")
+		return
+	}
+	gates(p, g.Results, comparedWith(*g), words)
+	refused(p, g.Refused)
+}
+
+func comparedWith(g result.Gates) string {
+	if g.Against == "baseline" {
+		return "Each arm (B) is compared with the baseline of this run (A)."
+	}
+	return "This run (B) is compared with run " + clean(g.Against) + " (A)."
+}
+
+// mostFailures is how many failed assertions and gates the head of a report names.
+const mostFailures = 5
+
+// conditions says at the head of a report which assertions and gates failed.
+func conditions(p *page, d result.Document) {
+	say := p.alarm
+	switch d.Conditions {
+	case result.ConditionsFailed:
+	case result.ConditionsAccepted:
+		say = p.note
+		p.say("An assertion or gate failed, and the run was accepted: gates compare the next run with this one.")
+	default:
+		return
+	}
+	all := failedConditions(d)
+	if len(all) == 0 && d.Conditions == result.ConditionsFailed {
+		all = []string{"An assertion or gate failed."} // in an older document
+	}
+	for i, text := range all {
+		if i == mostFailures {
+			say(fmt.Sprintf("And %d more assertions and gates failed.", len(all)-i))
+			break
+		}
+		say(text)
+	}
+}
+
+// failedConditions has a sentence for each assertion and gate that failed.
+func failedConditions(d result.Document) (all []string) {
+	for _, a := range d.Assertions {
+		for _, why := range a.Failures {
+			all = append(all, "Assertion failed: "+ofArm(d, a.Arm, a.Cell)+clean(why)+".")
+		}
+	}
+	if d.Gates == nil {
+		return all
+	}
+	fails := d.Gates.Undecided == strict
+	for _, g := range d.Gates.Results {
+		gate := ofArm(d, g.Arm, g.Cell) + "`" + clean(g.Gate) + "`"
+		switch {
+		case g.Outcome == "failed":
+			all = append(all, fmt.Sprintf("Gate failed: %s, the ratio is %s (%s).", gate, ratio(g.Ratio), interval(g.CI)))
+		case g.Outcome != "held" && fails:
+			all = append(all, fmt.Sprintf("Gate not passed: %s, rpclab could not tell: %s.", gate, clean(g.Reason)))
+		}
+	}
+	for _, r := range d.Gates.Refused {
+		if fails {
+			all = append(all, fmt.Sprintf("Gates not passed: %s is not compared: %s.", clean(r.Arm)+at(r.Cell), clean(r.Reason)))
+		}
+	}
+	return all
 }

@@ -35,10 +35,10 @@ func comparison(c result.Comparison, outcomes map[string]string) page {
 		p.alarm(asSentence(warning))
 	}
 	otherDifferences(&p, c)
-	gates(&p, c, outcomes)
+	gates(&p, c.Gates, "", outcomes)
 	ratios(&p, c)
 	otherMetricsOfRuns(&p, c)
-	refused(&p, c)
+	refused(&p, c.Refused)
 	settings(&p, c)
 	return p
 }
@@ -149,12 +149,12 @@ func otherDifferences(p *page, c result.Comparison) {
 }
 
 // refused lists the arms that are not compared.
-func refused(p *page, c result.Comparison) {
-	if len(c.Refused) == 0 {
+func refused(p *page, all []result.Refusal) {
+	if len(all) == 0 {
 		return
 	}
 	p.heading("Not compared")
-	for _, r := range c.Refused {
+	for _, r := range all {
 		p.item(clean(r.Arm) + at(r.Cell) + ": " + clean(r.Reason))
 	}
 }
@@ -197,16 +197,19 @@ var (
 )
 
 // gates has a table for each gate, with its outcome for every arm, and the reasons of those that rpclab could not
-// tell.
-func gates(p *page, c result.Comparison, outcomes map[string]string) {
-	if len(c.Gates) == 0 {
+// tell. intro says what is compared; empty: the report says so.
+func gates(p *page, results []result.GateResult, intro string, outcomes map[string]string) {
+	if len(results) == 0 {
 		return
 	}
 	p.heading("Gates")
+	if intro != "" {
+		p.say(intro)
+	}
 	var all []string
 	byGate := map[string]*table{}
 	var why mergedReasons
-	for _, g := range c.Gates {
+	for _, g := range results {
 		name := clean(g.Gate)
 		t := byGate[name]
 		if t == nil {
@@ -225,6 +228,6 @@ func gates(p *page, c result.Comparison, outcomes map[string]string) {
 	for _, r := range why.list {
 		p.alarm(r.text)
 	}
-	p.note("A gate passes or fails only if the whole " + confidence(c.Gates[0].Level) + " interval is on one side of the bound; else rpclab cannot tell. " +
+	p.note("A gate passes or fails only if the whole " + confidence(results[0].Level) + " interval is on one side of the bound; else rpclab cannot tell. " +
 		"The probability of any wrong outcome is at most 5 %.")
 }

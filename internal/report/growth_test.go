@@ -77,7 +77,7 @@ func TestReportsGrowLinearly(t *testing.T) {
 		"summary":        func(d result.Document) error { return Terminal(io.Discard, d, Options{}) },
 		"full report":    func(d result.Document) error { return Terminal(io.Discard, d, Options{Full: true}) },
 		"Markdown":       func(d result.Document) error { return Markdown(io.Discard, d) },
-		"JUnit":          func(d result.Document) error { return JUnit(io.Discard, d, nil, Gates{}) },
+		"JUnit":          func(d result.Document) error { return JUnit(io.Discard, d) },
 		"HTML sections":  func(d result.Document) error { SectionsOf(d); Effects(d); return nil },
 		"JSON":           func(d result.Document) error { return result.Write(io.Discard, d) },
 		"assembly":       func(d result.Document) error { analysis.Assemble(d); return nil },

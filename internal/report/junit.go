@@ -10,20 +10,17 @@ import (
 	"rpclab/internal/result"
 )
 
-// Gates are the outcomes of the gates on a run, and the arms that could not be compared.
-type Gates struct {
-	Results        []result.GateResult
-	Refused        []result.Refusal
-	UndecidedFails bool // else undecided gates are skipped
-}
-
 // JUnit writes a run for a CI system: a test suite for each cell, with a test for each assertion, each gate and
 // each headline verdict. A verdict never fails; an undecided one is skipped. The format is that of
 // Ant's JUnit reports, the strictest that CI systems read.
-func JUnit(w io.Writer, d result.Document, checks []Check, gates Gates) error {
+func JUnit(w io.Writer, d result.Document) error {
 	var suites []suite
-	asserted, judged := map[string][]Check{}, map[string][]result.Verdict{} // by cell
-	for _, c := range checks {
+	gates := result.Gates{}
+	if d.Gates != nil {
+		gates = *d.Gates
+	}
+	asserted, judged := map[string][]result.Assertion{}, map[string][]result.Verdict{} // by cell
+	for _, c := range d.Assertions {
 		asserted[c.Cell.Key()] = append(asserted[c.Cell.Key()], c)
 	}
 	for _, v := range d.Verdicts {
@@ -51,7 +48,10 @@ func JUnit(w io.Writer, d result.Document, checks []Check, gates Gates) error {
 // undecided and arms that are not compared are skipped or, with undecidedFails, fail: it is false without gates.
 func CompareJUnit(w io.Writer, c result.Comparison, undecidedFails bool) error {
 	var suites []suite
-	gates := Gates{c.Gates, c.Refused, undecidedFails}
+	gates := result.Gates{Results: c.Gates, Refused: c.Refused}
+	if undecidedFails {
+		gates.Undecided = strict
+	}
 	for _, in := range ratiosByCell(c) {
 		s := suiteOf(c.B.Experiment, in.Cell, c.B.Started, append(properties(c.B.Machine), property{"run", c.B.ID}, property{"against", c.A.ID}))
 		s.gates(c.B.Experiment, in.Cell, gates)
@@ -67,14 +67,17 @@ func CompareJUnit(w io.Writer, c result.Comparison, undecidedFails bool) error {
 	return writeSuites(w, append(suites, refusedSuite(c.B.Experiment, c.B.Started, gates)...))
 }
 
+// strict is how gates that rpclab cannot tell fail; otherwise they are skipped.
+const strict = "fail"
+
 // refusedSuite has the arms that could not be compared, if there are any.
-func refusedSuite(experiment string, started time.Time, gates Gates) []suite {
+func refusedSuite(experiment string, started time.Time, gates result.Gates) []suite {
 	if len(gates.Refused) == 0 {
 		return nil
 	}
 	s := suiteOf(experiment+", not compared", nil, started, nil)
 	for _, r := range gates.Refused {
-		s.gate(clean(experiment)+".refused", clean(r.Arm)+at(r.Cell), "", r.Reason, gates.UndecidedFails)
+		s.gate(clean(experiment)+".refused", clean(r.Arm)+at(r.Cell), "", r.Reason, gates.Undecided == strict)
 	}
 	return []suite{s}
 }
@@ -138,16 +141,16 @@ func (s *suite) add(class, name, failure, skipped string) {
 	s.Cases = append(s.Cases, c)
 }
 
-// gate adds a gate; with strict, an open one fails.
-func (s *suite) gate(class, name, failure, open string, strict bool) {
-	if strict && failure == "" {
+// gate adds a gate; an open one may fail.
+func (s *suite) gate(class, name, failure, open string, fails bool) {
+	if fails && failure == "" {
 		failure = open
 	}
 	s.add(class, name, failure, open)
 }
 
 // gates adds the gates of a cell.
-func (s *suite) gates(experiment string, cell result.Cell, gates Gates) {
+func (s *suite) gates(experiment string, cell result.Cell, gates result.Gates) {
 	for _, g := range gates.Results {
 		if g.Cell.Key() != cell.Key() {
 			continue
@@ -160,7 +163,7 @@ func (s *suite) gates(experiment string, cell result.Cell, gates Gates) {
 		default:
 			open = "rpclab could not tell: " + g.Reason
 		}
-		s.gate(clean(experiment)+".gates", clean(g.Arm)+": "+clean(g.Gate), failure, open, gates.UndecidedFails)
+		s.gate(clean(experiment)+".gates", clean(g.Arm)+": "+clean(g.Gate), failure, open, gates.Undecided == strict)
 	}
 }
 

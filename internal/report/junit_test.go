@@ -17,23 +17,23 @@ import (
 func TestJUnitMatchesItsSchema(t *testing.T) {
 	single := samples()["single-round"]
 	single.Arms[0].Name = "a<b> & \"c\"\x1b[31m"
-	checks := []Check{
+	gated := single
+	gated.Gates = &result.Gates{Undecided: "fail", Results: []result.GateResult{
+		{Arm: "kuberesolver", Gate: "p50 ratio < 1.1", Outcome: "failed", Ratio: 1.3, CI: [2]float64{1.2, 1.4}},
+		{Arm: "kuberesolver", Gate: "p99 ratio < 1.1", Reason: "1 round; at least 4 are needed"},
+	}}
+	single.Assertions = []result.Assertion{
 		{Assertion: "p99 < 600ms && errors == 0", Arm: single.Arms[0].Name},
 		{Assertion: "p99 < 1ms", Arm: "kuberesolver", Failures: []string{"p99 < 1ms: it is 527ms, 527 times as much", "a second\nline"}},
 	}
 	full := channels()
 	for name, draw := range map[string]func(io.Writer) error{
-		"single-round.xml": func(w io.Writer) error { return JUnit(w, single, checks, Gates{}) },
-		"channels.xml":     func(w io.Writer) error { return JUnit(w, full, nil, Gates{}) },
-		"gated.xml": func(w io.Writer) error {
-			return JUnit(w, single, nil, Gates{Results: []result.GateResult{
-				{Arm: "kuberesolver", Gate: "p50 ratio < 1.1", Outcome: "failed", Ratio: 1.3, CI: [2]float64{1.2, 1.4}},
-				{Arm: "kuberesolver", Gate: "p99 ratio < 1.1", Reason: "1 round; at least 4 are needed"},
-			}, UndecidedFails: true})
-		},
+		"single-round.xml": func(w io.Writer) error { return JUnit(w, single) },
+		"channels.xml":     func(w io.Writer) error { return JUnit(w, full) },
+		"gated.xml":          func(w io.Writer) error { return JUnit(w, gated) },
 		"compare.xml":        func(w io.Writer) error { return CompareJUnit(w, sampleComparison(), false) },
 		"compare-strict.xml": func(w io.Writer) error { return CompareJUnit(w, sampleComparison(), true) },
-		"empty.xml":          func(w io.Writer) error { return JUnit(w, result.Document{}, nil, Gates{}) },
+		"empty.xml":          func(w io.Writer) error { return JUnit(w, result.Document{}) },
 	} {
 		var text bytes.Buffer
 		if err := draw(&text); err != nil {

@@ -17,17 +17,19 @@ func Terminal(w io.Writer, d result.Document, o Options) error {
 	return writeTerminal(w, summary(d), o)
 }
 
-// Markdown writes the full report for GitHub, with the assertions of the user on it.
-func Markdown(w io.Writer, d result.Document, checks ...Check) error {
-	return writeMarkdown(w, fullReport(d, checks...))
+// Markdown writes the full report for GitHub.
+func Markdown(w io.Writer, d result.Document) error {
+	return writeMarkdown(w, fullReport(d))
 }
 
 // fullReport has every section. If the question is about events, they are before the latencies.
-func fullReport(d result.Document, checks ...Check) page {
+func fullReport(d result.Document) page {
 	var p page
 	opening(&p, d)
+	conditions(&p, d)
 	head(&p, d)
-	assertions(&p, d, checks)
+	assertions(&p, d)
+	gatesOfRun(&p, d)
 	asked := asksAboutEvents(d)
 	if asked {
 		events(&p, d)

@@ -13,8 +13,10 @@ type Sections struct {
 	Question     string    // what was asked
 	Answer       string    // in a sentence or two
 	EventsFirst  bool      // the question is about events: show them before latency
+	Conditions   []Element // which assertions and gates failed
 	Head         []Element // place, time and number of trials
 	Assertions   []Element // that the user made
+	Gates        []Element
 	Summary      []Element // the table of the short report, with all arms
 	Longer       []Element // why verdicts are undecided, and how long a run must be to detect smaller differences
 	Cards        []Card    // of the headline verdicts
@@ -52,10 +54,10 @@ type Column struct {
 	Number bool // to be aligned to the right
 }
 
-// SectionsOf returns the sections of a document, and of the assertions on it.
-func SectionsOf(d result.Document, checks ...Check) Sections {
+// SectionsOf returns the sections of a document.
+func SectionsOf(d result.Document) Sections {
 	s := Sections{Question: clean(d.Question), Answer: Answer(d), EventsFirst: asksAboutEvents(d), Head: partsOf(d, head)}
-	s.Assertions = partsOf(d, func(p *page, d result.Document) { assertions(p, d, checks) })
+	s.Conditions, s.Assertions, s.Gates = partsOf(d, conditions), partsOf(d, assertions), partsOf(d, gatesOfRun)
 	s.Capacity, s.Failures, s.Warnings = partsOf(d, capacities), partsOf(d, failures), partsOf(d, warnings)
 	if !measured(d) {
 		return s

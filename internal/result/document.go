@@ -55,6 +55,10 @@ type Document struct {
 	// Conditions is the outcome of --assert and --gate; empty: there were none, the run ended early, or the document is
 	// older.
 	Conditions Conditions `json:"conditions,omitempty" enum:"passed,failed,accepted"`
+	// Assertions are those of --assert on each arm. Empty: there were none, or the document is older.
+	Assertions []Assertion `json:"assertions,omitempty"`
+	// Gates are those of --gate. nil: there were none, the run ended early, or the document is older.
+	Gates *Gates `json:"gates,omitempty"`
 	// Definition is the YAML of the experiment. Command is the command line that repeats the
 	// run. Empty: not recorded.
 	Definition string `json:"definition,omitempty"`
@@ -92,15 +96,6 @@ const (
 	EndedDecided Ended = "decided" // no headline verdict was undecided
 	EndedRounds  Ended = "rounds"  // it had all its rounds
 	EndedTime    Ended = "time"    // another round would have ended after the time limit
-)
-
-// Conditions is the outcome of the conditions of --assert and --gate on a run.
-type Conditions string
-
-const (
-	ConditionsPassed   Conditions = "passed"
-	ConditionsFailed   Conditions = "failed"   // also if rpclab could not tell, unless the user lets that pass
-	ConditionsAccepted Conditions = "accepted" // they failed, and the user accepted the run: [Store.Accept]
 )
 
 // Measures are the measurements of one trial, or of all trials of an arm merged.

@@ -72,11 +72,29 @@ func (d Document) filled() Document {
 	for i := range d.Verdicts {
 		d.Verdicts[i].Cell = object(d.Verdicts[i].Cell)
 	}
+	d.Assertions = slices.Clone(d.Assertions)
+	for i := range d.Assertions {
+		d.Assertions[i].Cell = object(d.Assertions[i].Cell)
+	}
+	if d.Gates != nil {
+		d.Gates = new(d.Gates.filled())
+	}
 	d.Published = slices.Clone(d.Published)
 	for i := range d.Published {
 		d.Published[i].Cell = object(d.Published[i].Cell)
 	}
 	return d
+}
+
+func (g Gates) filled() Gates {
+	g.Results, g.Refused = list(g.Results), slices.Clone(g.Refused)
+	for i := range g.Results {
+		g.Results[i].Cell = object(g.Results[i].Cell)
+	}
+	for i := range g.Refused {
+		g.Refused[i].Cell = object(g.Refused[i].Cell)
+	}
+	return g
 }
 
 func (a Arm) filled() Arm {

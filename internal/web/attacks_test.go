@@ -56,7 +56,7 @@ func TestRequestsOfAnotherSitesPagesAreRejected(t *testing.T) {
 		"another port of this host":   {"Origin", "http://127.0.0.1:9", "Sec-Fetch-Site", "same-site"},
 		"another scheme of this host": {"Origin", "https://localhost", "Sec-Fetch-Site", "same-site"},
 	} {
-		for _, path := range []string{"/api/v1/runs", "/api/v1/runs/" + id + "/stop", "/login"} {
+		for _, path := range []string{"/api/v1/runs", "/api/v1/runs/" + id + "/stop", "/api/v1/runs/" + id + "/accept", "/runs/" + id + "/accept", "/login"} {
 			if got, text := s.request(t, http.MethodPost, path, `{"experiment":"small"}`, header(from...)); got != http.StatusForbidden {
 				t.Errorf("%s: POST %s has status %d %s, want 403", name, path, got, text)
 			}
@@ -95,7 +95,7 @@ func TestRequestsWithoutTheTokenAreRejected(t *testing.T) {
 		{"Cookie", cookieName + "=" + secret}, {"Cookie", cookieName + "="},
 	} {
 		s := serve(t, guardedByToken) // which limits wrong tokens
-		for _, endpoint := range []string{"GET /api/v1/runs", "GET /api/v1/live/events", "POST /api/v1/runs", "GET /runs/latest/report", "GET /"} {
+		for _, endpoint := range []string{"GET /api/v1/runs", "GET /api/v1/live/events", "POST /api/v1/runs", "POST /runs/latest/accept", "GET /runs/latest/report", "GET /"} {
 			method, path, _ := strings.Cut(endpoint, " ")
 			got, text := s.request(t, method, path, "", header(given...))
 			if got != http.StatusUnauthorized || strings.Contains(text, secret) {

@@ -23,6 +23,8 @@ func problemOf(err error) problem {
 		return p
 	case errors.Is(err, result.ErrUnknownRun):
 		return problem{http.StatusNotFound, err.Error()}
+	case errors.Is(err, result.ErrNotFailed):
+		return problem{http.StatusConflict, err.Error()}
 	case errors.Is(err, result.ErrSchema), errors.Is(err, result.ErrNewer), errors.Is(err, result.ErrUnreadable):
 		return problem{http.StatusUnprocessableEntity, err.Error()}
 	}

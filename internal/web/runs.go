@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -157,4 +158,25 @@ func (s *Server) experiments(*http.Request) (any, error) {
 		Experiments []experimentSummary `json:"experiments"`
 		MostRounds  int                 `json:"most_rounds"`
 	}{all, maxRounds}, nil
+}
+
+// accept lets gates compare with a run that failed.
+func (s *Server) accept(r *http.Request) (any, error) {
+	if s.Store == nil {
+		return nil, errNoStore
+	}
+	id, err := s.Store.Accept(r.Context(), r.PathValue("id"))
+	return struct {
+		ID string `json:"id"`
+	}{id}, err
+}
+
+// acceptByForm does so for the form of a report, and shows the report again.
+func (s *Server) acceptByForm(w http.ResponseWriter, r *http.Request) {
+	if _, err := s.accept(r); err != nil {
+		p := problemOf(err)
+		s.pages.write(w, s.pages.broken, p.status, p.detail)
+		return
+	}
+	http.Redirect(w, r, "/runs/"+url.PathEscape(r.PathValue("id"))+"/report", http.StatusSeeOther)
 }

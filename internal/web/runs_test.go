@@ -234,3 +234,61 @@ func TestATrendShowsWhereTheLevelChanged(t *testing.T) {
 		t.Errorf("the changes are %+v, want one of the arm slower, from 5.01 to 6.01 with run-14", got)
 	}
 }
+
+// failRun stores a run of which a gate failed.
+func (s *testServer) failRun(t *testing.T, id string) {
+	t.Helper()
+	d := result.Document{Schema: result.Schema, ID: id, Experiment: "orders", Cluster: "local", Conditions: result.ConditionsFailed, Arms: []result.Arm{{Name: "shared"}},
+		Gates: &result.Gates{Against: "before", Undecided: "fail", Results: []result.GateResult{{Gate: "p99 ratio < 1.1", Arm: "shared", Ratio: 1.3, CI: [2]float64{1.2, 1.4}, Level: 0.95, Outcome: "failed"}}}}
+	if err := s.store.Save(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *testServer) conditions(t *testing.T, id string) result.Conditions {
+	t.Helper()
+	d, _, err := s.store.Get(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.Conditions
+}
+
+func TestARunThatFailedIsAcceptedFromItsReport(t *testing.T) {
+	s := serve(t, guardedByToken)
+	bearer := header("Authorization", "Bearer "+secret)
+	s.failRun(t, "slow")
+	s.failRun(t, "slower")
+	passed := s.storeRuns(t, "channels")[0]
+	const form = `<form class="accept" method="post" action="/runs/slow/accept">`
+	if _, text := s.request(t, http.MethodGet, "/runs/slow/report", "", bearer); !strings.Contains(text, form) || !strings.Contains(text, "form-action &#39;self&#39;") || !strings.Contains(text, "Gate failed: <code>p99 ratio &lt; 1.1</code>, the ratio is 1.30 (1.20–1.40).") {
+		t.Errorf("the report of a failed run lacks its gate or the form that accepts it: %.2000s", text[strings.Index(text, "<body>"):])
+	}
+	for name, c := range map[string]struct {
+		path string
+		from []string
+		want int
+	}{
+		"without the token":  {"/runs/slow/accept", nil, http.StatusUnauthorized},
+		"an API without it":  {"/api/v1/runs/slow/accept", nil, http.StatusUnauthorized},
+		"another site":       {"/runs/slow/accept", []string{"Authorization", "Bearer " + secret, "Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site"}, http.StatusForbidden},
+		"another site's API": {"/api/v1/runs/slow/accept", []string{"Authorization", "Bearer " + secret, "Origin", "https://evil.example"}, http.StatusForbidden},
+		"an unknown run":     {"/runs/none/accept", []string{"Authorization", "Bearer " + secret}, http.StatusNotFound},
+		"a run that passed":  {"/api/v1/runs/" + passed + "/accept", []string{"Authorization", "Bearer " + secret}, http.StatusConflict},
+	} {
+		if got, text := s.request(t, http.MethodPost, c.path, "", header(c.from...)); got != c.want || s.conditions(t, "slow") != result.ConditionsFailed {
+			t.Errorf("%s: status %d %.300s, want %d and no accepted run", name, got, text, c.want)
+		}
+	}
+	if got, _ := s.request(t, http.MethodPost, "/runs/slow/accept", "", bearer); got != http.StatusSeeOther || s.conditions(t, "slow") != result.ConditionsAccepted {
+		t.Errorf("the form has status %d, and the conditions of the run are %q, want 303 and accepted", got, s.conditions(t, "slow"))
+	}
+	if got, text := s.request(t, http.MethodPost, "/api/v1/runs/slower/accept", "", bearer); got != http.StatusOK || !strings.Contains(text, `"id":"slower"`) || s.conditions(t, "slower") != result.ConditionsAccepted {
+		t.Errorf("the API has status %d %s, and the conditions of the run are %q", got, text, s.conditions(t, "slower"))
+	}
+	for _, id := range []string{"slow", passed} {
+		if _, text := s.request(t, http.MethodGet, "/runs/"+id+"/report", "", bearer); strings.Contains(text, `class="accept"`) || !strings.Contains(text, "form-action &#39;none&#39;") {
+			t.Errorf("the report of %s, which needs no acceptance, has the form", id)
+		}
+	}
+}

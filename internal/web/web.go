@@ -53,6 +53,7 @@ func (s *Server) Handler() http.Handler {
 		"GET /api/v1/live":            s.now,
 		"POST /api/v1/runs":           s.start,
 		"POST /api/v1/runs/{id}/stop": s.stop,
+		"POST /api/v1/runs/{id}/accept": s.accept,
 	} {
 		api.Handle(pattern, s.respondJSON(handle))
 	}
@@ -74,20 +75,25 @@ func (s *Server) addPages(mux *http.ServeMux) {
 	mux.HandleFunc("GET "+loginPath, func(w http.ResponseWriter, _ *http.Request) { s.pages.logIn(w, http.StatusOK, "") })
 	mux.HandleFunc("POST "+loginPath, s.logIn)
 	mux.HandleFunc("GET /runs/{id}/report", s.report)
+	mux.HandleFunc("POST /runs/{id}/accept", s.acceptByForm)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.pages.write(w, s.pages.broken, http.StatusNotFound, "The page "+r.URL.Path+" does not exist.")
 	})
 }
 
-// linksOf are the links of the page at the head of a report.
-func (s *Server) linksOf(r *http.Request, d result.Document) ([]html.Link, error) {
+// siteOf is what the page adds to a report: links at its head, and the form that accepts a run that failed.
+func (s *Server) siteOf(r *http.Request, d result.Document) (html.Site, error) {
 	links := []html.Link{{Text: "Experiments", URL: "/"}, {Text: "Runs", URL: "/runs?search=" + url.QueryEscape(d.Experiment)},
 		{Text: "Trend", URL: "/trend?experiment=" + url.QueryEscape(d.Experiment)}}
 	before, err := s.Store.Before(r.Context(), d.ID)
 	if before != "" {
 		links = append(links, html.Link{Text: "Compare with the run before", URL: "/compare?run=" + url.QueryEscape(before) + "&run=" + url.QueryEscape(d.ID)})
 	}
-	return links, err
+	site := html.Site{Links: links}
+	if d.Conditions == result.ConditionsFailed {
+		site.Accept = "/runs/" + url.PathEscape(d.ID) + "/accept"
+	}
+	return site, err
 }
 
 // report serves the report of a run, or a page with the error.
@@ -98,17 +104,17 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 		s.pages.write(w, s.pages.broken, p.status, p.detail)
 		return
 	}
-	links, err := s.linksOf(r, d)
+	site, err := s.siteOf(r, d)
 	if err != nil {
 		s.pages.write(w, s.pages.broken, http.StatusInternalServerError, err.Error())
 		return
 	}
 	var text bytes.Buffer
-	if err := html.WriteWithLinks(&text, d, links); err != nil {
+	if err := html.WriteFor(&text, d, site); err != nil {
 		s.pages.write(w, s.pages.broken, http.StatusInternalServerError, err.Error())
 		return
 	}
-	w.Header().Set("Content-Security-Policy", html.Policy()+"; frame-ancestors 'none'")
+	w.Header().Set("Content-Security-Policy", site.Policy()+"; frame-ancestors 'none'")
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_, _ = w.Write(text.Bytes())
 }

@@ -36,23 +36,24 @@ type content struct {
 	Figures       figures
 	Script, Data  template.JS
 	Style         template.CSS
-	Links         []Link
+	Site
 }
 
 // Link leads from a report to another page.
 type Link struct{ Text, URL string }
 
-// Write writes the report of a run, whether it is over or not, with the assertions of the user on it.
-func Write(w io.Writer, d result.Document, checks ...report.Check) error {
-	return write(w, d, nil, checks)
+// Site is what a report has of the site that serves it.
+type Site struct {
+	Links []Link
+	// Accept is where a form of the report posts, which accepts a run that failed; empty: there is no form.
+	Accept string
 }
 
-// WriteWithLinks writes the report of a run for a site that has other pages.
-func WriteWithLinks(w io.Writer, d result.Document, links []Link) error {
-	return write(w, d, links, nil)
-}
+// Write writes the report of a run, whether it is over or not.
+func Write(w io.Writer, d result.Document) error { return WriteFor(w, d, Site{}) }
 
-func write(w io.Writer, d result.Document, links []Link, checks []report.Check) error {
+// WriteFor writes the report of a run for a site that serves it.
+func WriteFor(w io.Writer, d result.Document, site Site) error {
 	view := ViewOf(d)
 	data, err := json.Marshal(view) // with <, > and & escaped, and U+2028
 	if err != nil {
@@ -60,8 +61,8 @@ func write(w io.Writer, d result.Document, links []Link, checks []report.Check) 
 	}
 	var page bytes.Buffer
 	if err := pageTemplate.Execute(&page, content{
-		Sections: report.SectionsOf(d, checks...), Title: title(d), Policy: Policy(), Run: about(d), View: view, Figures: worthDrawing(view),
-		Script: template.JS(script), Data: template.JS(data), Style: template.CSS(style), Links: links,
+		Sections: report.SectionsOf(d), Title: title(d), Policy: site.Policy(), Run: about(d), View: view, Figures: worthDrawing(view),
+		Script: template.JS(script), Data: template.JS(data), Style: template.CSS(style), Site: site,
 	}); err != nil {
 		return fmt.Errorf("draw run %s: %w", d.ID, err)
 	}
@@ -73,10 +74,14 @@ func title(d result.Document) string {
 	return report.Clean(d.Experiment) + ", " + d.Started.UTC().Format("2 January 2006") + " – rpclab"
 }
 
-// Policy is the page's Content-Security-Policy: this script, this style, and nothing else.
-func Policy() string {
+// Policy is the page's Content-Security-Policy: this script, this style, the form, and nothing else.
+func (s Site) Policy() string {
+	forms := "'none'"
+	if s.Accept != "" {
+		forms = "'self'"
+	}
 	return "default-src 'none'; script-src '" + digest(script) + "'; style-src '" + digest(style) +
-		"'; img-src data:; base-uri 'none'; form-action 'none'"
+		"'; img-src data:; base-uri 'none'; form-action " + forms
 }
 
 // digest is a hash-source of Content Security Policy Level 3, section 2.3.1.
