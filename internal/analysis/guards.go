@@ -165,7 +165,7 @@ func (m metric) limit(arm result.Arm) (limited string) {
 			limited = cmp.Or(limited, verdict.Late(m.short(), m.at(t.AnswersLateness()), m.at(t.Answers())))
 		}
 	}
-			return t.Limited
+	if late {
 		return limited
 	}
 	return cmp.Or(limited, arm.Limited)
