@@ -190,7 +190,7 @@ func TestEveryResponseHasSecurityHeaders(t *testing.T) {
 				t.Errorf("%s, %s: the content security policy is %q, want default-src, frame-ancestors and base-uri 'none', and neither unsafe nor *", path, name, policy)
 			}
 			for key, want := range map[string]string{
-				"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
+				"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "same-origin",
 				"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin", "Cache-Control": "no-store",
 			} {
 				if h.Get(key) != want {

@@ -12,20 +12,20 @@ import (
 	"rpclab/internal/testkit/chrome"
 )
 
-// The button is next to the gates that failed, and is reached by the keyboard.
-func TestAFailedRunIsAcceptedByItsButton(t *testing.T) {
-	l := newStation(t)
+// keepFailed stores a run with two gates, of which one failed, and returns the open store.
+func (l *station) keepFailed(t *testing.T, id string) *result.Store {
+	t.Helper()
 	l.keep(t, "good", 2, nil)
 	store, err := result.OpenStore(filepath.Join(l.dir, "data"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer store.Close()
+	t.Cleanup(func() { store.Close() })
 	slow, _, err := store.Get(t.Context(), "good")
 	if err != nil {
 		t.Fatal(err)
 	}
-	slow.ID, slow.Started, slow.Conditions = "slow", slow.Started.Add(time.Hour), result.ConditionsFailed
+	slow.ID, slow.Started, slow.Conditions = id, slow.Started.Add(time.Hour), result.ConditionsFailed
 	slow.Gates = &result.Gates{Against: "good", Undecided: "fail", Results: []result.GateResult{
 		{Gate: "p99 ratio < 1.1", Arm: "shared", Ratio: 1.3, CI: [2]float64{1.2, 1.4}, Level: 0.95, Outcome: "failed"},
 		{Gate: "p50 ratio < 1.1", Arm: "shared", Ratio: 1, CI: [2]float64{0.95, 1.05}, Level: 0.95, Outcome: "held"},
@@ -33,6 +33,24 @@ func TestAFailedRunIsAcceptedByItsButton(t *testing.T) {
 	if err := store.Save(t.Context(), slow); err != nil {
 		t.Fatal(err)
 	}
+	return store
+}
+
+// acceptByKeyboard accepts the run whose report is open.
+func acceptByKeyboard(t *testing.T, p *chrome.Page, store *result.Store, id string) {
+	t.Helper()
+	reach(t, p, ".accept button")
+	press(t, p, kb.Enter, 1)
+	await(t, p, "the report of the accepted run", `!document.querySelector(".accept") && document.querySelector("#conditions")?.textContent.includes("the run was accepted")`)
+	if d, _, err := store.Get(t.Context(), id); err != nil || d.Conditions != result.ConditionsAccepted {
+		t.Errorf("the conditions of the run are %q, %v; want accepted", d.Conditions, err)
+	}
+}
+
+// The button is next to the gates that failed, and is reached by the keyboard.
+func TestAFailedRunIsAcceptedByItsButton(t *testing.T) {
+	l := newStation(t)
+	store := l.keepFailed(t, "slow")
 	for name, v := range map[string]chrome.Viewport{"accept-phone": phone, "accept-dark": night} {
 		other := l.open(t, "/runs/slow/report", v)
 		await(t, other, "the button", `document.querySelector("header .accept button")`)
@@ -51,12 +69,23 @@ func TestAFailedRunIsAcceptedByItsButton(t *testing.T) {
 	}
 	fits(t, p)
 	picture(t, p, "accept")
-	reach(t, p, ".accept button")
-	press(t, p, kb.Enter, 1)
-	await(t, p, "the report of the accepted run", `!document.querySelector(".accept") && document.querySelector("#conditions")?.textContent.includes("the run was accepted")`)
+	acceptByKeyboard(t, p, store, "slow")
 	fits(t, p)
 	picture(t, p, "accepted")
-	if d, _, err := store.Get(t.Context(), "slow"); err != nil || d.Conditions != result.ConditionsAccepted {
-		t.Errorf("the conditions of the run are %q, %v; want accepted", d.Conditions, err)
-	}
+}
+
+// Chromium says from which site a form comes only to addresses with TLS or on this machine. Elsewhere the server has the
+// Origin alone.
+func TestFormsWorkUnderANameWithoutTLS(t *testing.T) {
+	const token = "a-token-of-24-characters"
+	l := newStation(t, "--token", token, "--host", "lab.test")
+	store := l.keepFailed(t, "slow")
+	l.url = strings.Replace(l.url, "127.0.0.1", "lab.test", 1)
+	login := l.open(t, "/login", desk)
+	reach(t, login, "#token")
+	press(t, login, token, 1)
+	press(t, login, kb.Enter, 1)
+	await(t, login, "the page behind the login", `location.pathname === "/" && document.querySelector("#experiment option")`)
+	p := l.open(t, "/runs/slow/report", desk)
+	acceptByKeyboard(t, p, store, "slow")
 }

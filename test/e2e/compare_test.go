@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -151,14 +152,21 @@ func TestARunIsGatedAgainstTheLastGoodOne(t *testing.T) {
 	good := storedRun(t, data).ID
 	slower := append([]string{"run", file, "--set", "workload.greet.delay=160ms", "--allow", "workload.greet.delay"}, gate...)
 	for range 2 { // the first of them is no new normal
-		s := rpclabIn(t, data, slower...)
+		md := filepath.Join(data, "slow.md")
+		s := rpclabIn(t, data, append(slices.Clone(slower), "--md", md)...)
 		for _, want := range []string{"rpclab: comparing with run " + good, "rpclab: one --gate p50 ratio < 4 failed: the ratio is ", "'rpclab runs accept " + storedRun(t, data).ID + "'"} {
 			if s.code != 1 || !strings.Contains(s.stderr, want) {
 				t.Errorf("a slower run: exit code %d, want 1 and %q\n%s", s.code, want, s.stderr)
 			}
 		}
-		if got := storedRun(t, data).Conditions; got != result.ConditionsFailed {
-			t.Errorf("a slower run is stored as %q", got)
+		d := storedRun(t, data)
+		if d.Conditions != result.ConditionsFailed || d.Gates == nil || d.Gates.Against != good || len(d.Gates.Results) == 0 || d.Gates.Results[0].Outcome != "failed" {
+			t.Errorf("a slower run is stored as %q with the gates %+v", d.Conditions, d.Gates)
+		}
+		text, err := os.ReadFile(md)
+		head, _, _ := strings.Cut(string(text), "local cluster")
+		if err != nil || !strings.Contains(head, "**Gate failed: ") || !strings.Contains(string(text), "compared with run "+good+" (A)") {
+			t.Errorf("%v: the report does not begin with the gate that failed:\n%s", err, text)
 		}
 	}
 	if s := rpclabIn(t, data, append(slower, "--against", before)...); s.code != 1 || !strings.Contains(s.stderr, "rpclab: comparing with run "+before) {

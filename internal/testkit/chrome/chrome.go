@@ -35,7 +35,8 @@ func Launch() (*Browser, error) {
 		return nil, err
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.DisableGPU,
-		chromedp.WSURLReadTimeout(Timeout), chromedp.Flag("hide-scrollbars", true), chromedp.Flag("font-render-hinting", "none"))
+		chromedp.WSURLReadTimeout(Timeout), chromedp.Flag("hide-scrollbars", true), chromedp.Flag("font-render-hinting", "none"),
+		chromedp.Flag("host-resolver-rules", "MAP lab.test 127.0.0.1"))
 	if os.Geteuid() == 0 { // Chromium refuses to sandbox root
 		options = append(options, chromedp.NoSandbox)
 	}
