@@ -289,7 +289,7 @@ func interfered(_ metric, d result.Document, arm result.Arm) reason {
 // crowded rejects arms that ran at the same time and kept the machine busy: the difference between them depends on how they
 // share it.
 func crowded(_ metric, d result.Document, arm result.Arm) reason {
-	busy := busyTogether(d, arm.Key().Cell)
+	busy := busyTogether(d, arm)
 	if busy <= mostBusyTogether {
 		return reason{}
 	}

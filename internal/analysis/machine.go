@@ -180,15 +180,19 @@ func busyIdleArms(d result.Document) (all []result.MachineWarning) {
 	return all
 }
 
-// busyTogether returns the share of all CPU time that was in use in the median trial of a cell whose arms run at the same
-// time; 0: they do not, or it is not known.
-func busyTogether(d result.Document, cell string) float64 {
+// busyTogether returns the share of all CPU time that was in use in the median trial of an arm and of the one that runs at
+// the same time; 0: none does, or it is not known.
+func busyTogether(d result.Document, arm result.Arm) float64 {
+	if d.Design != experiment.SideBySide {
+		return 0
+	}
+	cell := arm.Key().Cell
 	var shares []float64
-	for _, arm := range d.Arms {
-		if d.Design != experiment.SideBySide || arm.Key().Cell != cell {
+	for _, other := range d.Arms {
+		if other.Key().Cell != cell {
 			continue
 		}
-		for _, t := range arm.Trials {
+		for _, t := range other.Trials {
 			if t.Machine != nil && t.Machine.Busy != nil {
 				shares = append(shares, *t.Machine.Busy)
 			}
@@ -201,9 +205,8 @@ func busyTogether(d result.Document, cell string) float64 {
 func crowdedArms(d result.Document) (all []result.MachineWarning) {
 	warned := map[string]bool{}
 	for _, arm := range d.Arms {
-		cell := arm.Key().Cell
-		if share := busyTogether(d, cell); share >= warnBusyTogether && !warned[cell] {
-			warned[cell] = true
+		if share := busyTogether(d, arm); share >= warnBusyTogether && !warned[arm.Key().Cell] {
+			warned[arm.Key().Cell] = true
 			all = append(all, result.MachineWarning{Kind: result.ArmsCrowded, Cell: arm.Cell, Share: share, Text: strings.TrimPrefix(fmt.Sprintf(
 				"%s: two arms ran at the same time, and %.0f %% of the CPU time was in use, so each may have slowed the other: use a lower load, or design: interleaved", arm.Cell, 100*share), ": ")})
 		}

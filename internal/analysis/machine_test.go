@@ -166,11 +166,11 @@ func TestArmsSideBySideLeaveTheMachineMostlyIdle(t *testing.T) {
 		warning string
 		decides bool
 	}{
-		"mostly idle":        {"side-by-side", []float64{0.3, 0.4, 0.9, 0.4}, "", true},
-		"half busy":          {"side-by-side", []float64{0.6, 0.6, 0.6, 0.9}, "two arms ran at the same time, and 60 % of the CPU time was in use", true},
-		"busy":               {"side-by-side", []float64{0.6, 0.9, 0.9, 0.9}, "two arms ran at the same time, and 90 % of the CPU time was in use", false},
-		"not known":          {"side-by-side", nil, "", true},
-		"one after another":  {"isolated", []float64{0.9, 0.9, 0.9, 0.9}, "", true},
+		"mostly idle":          {"side-by-side", []float64{0.3, 0.4, 0.9, 0.4}, "", true},
+		"half busy":            {"side-by-side", []float64{0.6, 0.6, 0.6, 0.9}, "two arms ran at the same time, and 60 % of the CPU time was in use", true},
+		"busy":                 {"side-by-side", []float64{0.6, 0.9, 0.9, 0.9}, "two arms ran at the same time, and 90 % of the CPU time was in use", false},
+		"not known":            {"side-by-side", nil, "", true},
+		"one after another":    {"isolated", []float64{0.9, 0.9, 0.9, 0.9}, "", true},
 		"arms that take turns": {"interleaved", []float64{0.9, 0.9, 0.9, 0.9}, "", true},
 	} {
 		d := arms(t, 20, 20, 20, 20)

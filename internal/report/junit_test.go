@@ -28,8 +28,8 @@ func TestJUnitMatchesItsSchema(t *testing.T) {
 	}
 	full := channels()
 	for name, draw := range map[string]func(io.Writer) error{
-		"single-round.xml": func(w io.Writer) error { return JUnit(w, single) },
-		"channels.xml":     func(w io.Writer) error { return JUnit(w, full) },
+		"single-round.xml":   func(w io.Writer) error { return JUnit(w, single) },
+		"channels.xml":       func(w io.Writer) error { return JUnit(w, full) },
 		"gated.xml":          func(w io.Writer) error { return JUnit(w, gated) },
 		"compare.xml":        func(w io.Writer) error { return CompareJUnit(w, sampleComparison(), false) },
 		"compare-strict.xml": func(w io.Writer) error { return CompareJUnit(w, sampleComparison(), true) },

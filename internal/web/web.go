@@ -40,19 +40,19 @@ func (s *Server) Close() {
 func (s *Server) Handler() http.Handler {
 	api := http.NewServeMux()
 	for pattern, handle := range map[string]func(*http.Request) (any, error){
-		"GET /api/v1/openapi.json":    s.openapi,
-		"GET /api/v1/experiments":     s.experiments,
-		"GET /api/v1/services":        s.services,
-		"POST /api/v1/services/draft": s.draft,
-		"GET /api/v1/runs":            s.runs,
-		"GET /api/v1/runs/{id}":       s.run,
-		"GET /api/v1/runs/{id}/view":  s.view,
-		"GET /api/v1/overview":        s.overview,
-		"GET /api/v1/trend":           s.trend,
-		"GET /api/v1/compare":         s.compare,
-		"GET /api/v1/live":            s.now,
-		"POST /api/v1/runs":           s.start,
-		"POST /api/v1/runs/{id}/stop": s.stop,
+		"GET /api/v1/openapi.json":      s.openapi,
+		"GET /api/v1/experiments":       s.experiments,
+		"GET /api/v1/services":          s.services,
+		"POST /api/v1/services/draft":   s.draft,
+		"GET /api/v1/runs":              s.runs,
+		"GET /api/v1/runs/{id}":         s.run,
+		"GET /api/v1/runs/{id}/view":    s.view,
+		"GET /api/v1/overview":          s.overview,
+		"GET /api/v1/trend":             s.trend,
+		"GET /api/v1/compare":           s.compare,
+		"GET /api/v1/live":              s.now,
+		"POST /api/v1/runs":             s.start,
+		"POST /api/v1/runs/{id}/stop":   s.stop,
 		"POST /api/v1/runs/{id}/accept": s.accept,
 	} {
 		api.Handle(pattern, s.respondJSON(handle))
