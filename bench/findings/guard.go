@@ -66,7 +66,7 @@ func markedVerdicts(d result.Document, fails []string) (why []string) {
 		text string
 	}{
 		{result.CauseGenerator, "the load generator was the bottleneck"},
-		{result.CauseInterference, "other machines, a quota or an arm at the same time withheld CPU time"},
+		{result.CauseInterference, "other machines or a quota withheld CPU time"},
 		{result.CauseClock, "the clock is too coarse"},
 		{result.CauseFailedTrials, "trials have no measurement"},
 	} {

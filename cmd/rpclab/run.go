@@ -194,8 +194,7 @@ func (f runFlags) runAndReport(c *cobra.Command, plan lab.Plan, commandLine stri
 	}
 	var tested result.Comparison
 	document, err := f.runAndShow(c, plan, commandLine, func(d result.Document) result.Document {
-		tested = f.gates.test(d)
-		d.Assertions = checkArms(assertions, d.Arms)
+		d.Assertions, tested = checkArms(assertions, d.Arms), f.gates.test(d)
 		return f.gates.addTo(d, tested)
 	})
 	if errors.Is(err, lab.ErrService) {

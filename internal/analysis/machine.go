@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"rpclab/internal/experiment"
 	"rpclab/internal/measure"
 	"rpclab/internal/process/running"
 	"rpclab/internal/result"
@@ -22,9 +21,6 @@ const (
 	mostOthersBetweenRuns = 0.5
 	// mostIdle is the share of one processor that an arm may use while other arms take their turns.
 	mostIdle = 0.05
-	// mostBusyTogether is the share of all CPU time that may be in use while two arms run at the same time. From
-	// warnBusyTogether on calls wait for CPUs often, and it is a warning.
-	mostBusyTogether, warnBusyTogether = 0.8, 0.5
 )
 
 // Shared are the warnings about other runs that used the machine during a trial.
@@ -178,27 +174,6 @@ func busyIdleArms(d result.Document) (all []result.MachineWarning) {
 		}
 	}
 	return all
-}
-
-// busyTogether returns the share of all CPU time that was in use in the median trial of an arm and of the one that runs at
-// the same time; 0: none does, or it is not known.
-func busyTogether(d result.Document, arm result.Arm) float64 {
-	if d.Design != experiment.SideBySide {
-		return 0
-	}
-	cell := arm.Key().Cell
-	var shares []float64
-	for _, other := range d.Arms {
-		if other.Key().Cell != cell {
-			continue
-		}
-		for _, t := range other.Trials {
-			if t.Machine != nil && t.Machine.Busy != nil {
-				shares = append(shares, *t.Machine.Busy)
-			}
-		}
-	}
-	return verdict.Median(shares)
 }
 
 // crowdedArms warns of arms that ran at the same time and needed much of the CPU time.

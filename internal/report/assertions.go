@@ -38,28 +38,6 @@ func cellSuffix(c result.Cell) string {
 	return ""
 }
 
-// gatesOfRun shows the gates of a run, and the arms to which they were not applied.
-func gatesOfRun(p *page, d result.Document) {
-	g := d.Gates
-	switch {
-	case g == nil:
-		return
-	case g.Against == "":
-		p.heading("Gates")
-		p.say("There was no earlier run to compare with.")
-		return
-	}
-	gates(p, g.Results, comparedWith(*g), words)
-	refused(p, g.Refused)
-}
-
-func comparedWith(g result.Gates) string {
-	if g.Against == "baseline" {
-		return "Each arm (B) is compared with the baseline of this run (A)."
-	}
-	return "This run (B) is compared with run " + clean(g.Against) + " (A)."
-}
-
 // mostFailures is how many failed assertions and gates the head of a report names.
 const mostFailures = 5
 

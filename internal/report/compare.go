@@ -148,17 +148,6 @@ func otherDifferences(p *page, c result.Comparison) {
 	}
 }
 
-// refused lists the arms that are not compared.
-func refused(p *page, all []result.Refusal) {
-	if len(all) == 0 {
-		return
-	}
-	p.heading("Not compared")
-	for _, r := range all {
-		p.item(clean(r.Arm) + at(r.Cell) + ": " + clean(r.Reason))
-	}
-}
-
 // settings lists the settings that differ, each once with its arms.
 func settings(p *page, c result.Comparison) {
 	var said []string
@@ -188,46 +177,4 @@ func differs(d result.Difference) string {
 		missing = "not set"
 	}
 	return clean(fmt.Sprintf("%s: %s in A, %s in B", d.What, cmp.Or(d.A, missing), cmp.Or(d.B, missing)))
-}
-
-// The outcomes of gates as the terminal and as Markdown have them.
-var (
-	words = map[string]string{"held": "passed", "failed": "FAILED", "not established": "could not tell"}
-	marks = map[string]string{"held": "✅ passed", "failed": "❌ failed", "not established": "➖ could not tell"}
-)
-
-// gates has a table for each gate, with its outcome for every arm, and the reasons of those that rpclab could not
-// tell. intro says what is compared; empty: the report says so.
-func gates(p *page, results []result.GateResult, intro string, outcomes map[string]string) {
-	if len(results) == 0 {
-		return
-	}
-	p.heading("Gates")
-	if intro != "" {
-		p.say(intro)
-	}
-	var all []string
-	byGate := map[string]*table{}
-	var why mergedReasons
-	for _, g := range results {
-		name := clean(g.Gate)
-		t := byGate[name]
-		if t == nil {
-			t = &table{columns: []column{{"arm", false}, {"B/A", true}, {"interval", true}, {"outcome", false}}}
-			byGate[name], all = t, append(all, name)
-		}
-		t.rows = append(t.rows, []string{clean(g.Arm) + at(g.Cell), ratioOr(g.Ratio), interval(g.CI), outcomes[g.Outcome]})
-		if g.Reason != "" {
-			why.add("could not tell: "+name+" of "+clean(g.Arm)+at(g.Cell)+": "+clean(g.Reason), nil, "")
-		}
-	}
-	for _, name := range all {
-		p.sub(name)
-		p.grid(*byGate[name])
-	}
-	for _, r := range why.list {
-		p.alarm(r.text)
-	}
-	p.note("A gate passes or fails only if the whole " + confidence(results[0].Level) + " interval is on one side of the bound; else rpclab cannot tell. " +
-		"The probability of any wrong outcome is at most 5 %.")
 }

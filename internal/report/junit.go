@@ -67,9 +67,6 @@ func CompareJUnit(w io.Writer, c result.Comparison, undecidedFails bool) error {
 	return writeSuites(w, append(suites, refusedSuite(c.B.Experiment, c.B.Started, gates)...))
 }
 
-// strict is how gates that rpclab cannot tell fail; otherwise they are skipped.
-const strict = "fail"
-
 // refusedSuite has the arms that could not be compared, if there are any.
 func refusedSuite(experiment string, started time.Time, gates result.Gates) []suite {
 	if len(gates.Refused) == 0 {

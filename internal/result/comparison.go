@@ -51,13 +51,6 @@ type Difference struct {
 	B    string `json:"b"`
 }
 
-// Refusal says why an arm is not compared.
-type Refusal struct {
-	Arm    string `json:"arm"`
-	Cell   Cell   `json:"cell"`
-	Reason string `json:"reason"`
-}
-
 // Ratio compares one metric of an arm in the two runs.
 type Ratio struct {
 	Metric string `json:"metric"` // as in a [Verdict]
@@ -80,18 +73,6 @@ type Ratio struct {
 	Cause    *Cause `json:"cause,omitempty"` // Reason as fields
 	// Secondary metrics do not share the error rate of the headline metrics.
 	Secondary bool `json:"secondary,omitempty"`
-}
-
-// GateResult is the outcome of a gate for one arm.
-type GateResult struct {
-	Gate    string     `json:"gate"` // p99 ratio < 1.05
-	Arm     string     `json:"arm"`
-	Cell    Cell       `json:"cell"`
-	Ratio   float64    `json:"ratio"`
-	CI      [2]float64 `json:"ci"` // all intervals of all gates together have 95 % confidence
-	Level   float64    `json:"level"`
-	Outcome string     `json:"outcome" enum:"held,failed,not established"`
-	Reason  string     `json:"reason,omitempty"` // only for not established
 }
 
 // WithEmptyLists returns the comparison with nil lists and maps replaced by empty ones.

@@ -27,3 +27,22 @@ type Gates struct {
 	// Undecided is the outcome of a gate that rpclab cannot tell, or of an arm that it cannot compare.
 	Undecided string `json:"undecided" enum:"fail,pass"`
 }
+
+// GateResult is the outcome of a gate for one arm.
+type GateResult struct {
+	Gate    string     `json:"gate"` // p99 ratio < 1.05
+	Arm     string     `json:"arm"`
+	Cell    Cell       `json:"cell"`
+	Ratio   float64    `json:"ratio"`
+	CI      [2]float64 `json:"ci"` // all intervals of all gates together have 95 % confidence
+	Level   float64    `json:"level"`
+	Outcome string     `json:"outcome" enum:"held,failed,not established"`
+	Reason  string     `json:"reason,omitempty"` // only for not established
+}
+
+// Refusal says why an arm is not compared.
+type Refusal struct {
+	Arm    string `json:"arm"`
+	Cell   Cell   `json:"cell"`
+	Reason string `json:"reason"`
+}
