@@ -114,7 +114,7 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 		s.pages.write(w, s.pages.broken, http.StatusInternalServerError, err.Error())
 		return
 	}
-	w.Header().Set("Content-Security-Policy", site.Policy()+"; frame-ancestors 'none'")
+	w.Header().Set("Content-Security-Policy", site.SecurityPolicy()+"; frame-ancestors 'none'")
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_, _ = w.Write(text.Bytes())
 }

@@ -61,7 +61,7 @@ func WriteFor(w io.Writer, d result.Document, site Site) error {
 	}
 	var page bytes.Buffer
 	if err := pageTemplate.Execute(&page, content{
-		Sections: report.SectionsOf(d), Title: title(d), Policy: site.Policy(), Run: about(d), View: view, Figures: worthDrawing(view),
+		Sections: report.SectionsOf(d), Title: title(d), Policy: site.SecurityPolicy(), Run: about(d), View: view, Figures: worthDrawing(view),
 		Script: template.JS(script), Data: template.JS(data), Style: template.CSS(style), Site: site,
 	}); err != nil {
 		return fmt.Errorf("draw run %s: %w", d.ID, err)
@@ -74,8 +74,8 @@ func title(d result.Document) string {
 	return report.Clean(d.Experiment) + ", " + d.Started.UTC().Format("2 January 2006") + " – rpclab"
 }
 
-// Policy is the page's Content-Security-Policy: this script, this style, the form, and nothing else.
-func (s Site) Policy() string {
+// SecurityPolicy is the page's Content-Security-Policy: this script, this style, the form, and nothing else.
+func (s Site) SecurityPolicy() string {
 	forms := "'none'"
 	if s.Accept != "" {
 		forms = "'self'"
