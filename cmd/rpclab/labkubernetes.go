@@ -92,9 +92,14 @@ func (f labFlags) open(c *cobra.Command, tools []string, languageName string) (l
 	for _, n := range api.Nodes(c.Context()) {
 		nodes = append(nodes, result.Node(n))
 	}
-	name, missing, err := f.images.find(c.Context(), api, imageNeeds{tools, languages, nodes, "--routes"}, l.bar)
+	name, missing, err := f.images.find(c.Context(), api, imageNeeds{tools, languages, nodes}, l.bar)
 	if err == nil && missing[languageName] != "" {
 		err = errors.New(missing[languageName])
+	}
+	for _, proxy := range tools {
+		if err == nil && missing[proxy] != "" {
+			err = fmt.Errorf("%s; or leave out what uses it with --routes", missing[proxy])
+		}
 	}
 	if err != nil {
 		return l, err

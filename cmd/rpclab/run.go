@@ -372,7 +372,7 @@ func (f runFlags) openKubernetes(ctx context.Context, plan lab.Plan, o *lab.Opti
 		o.Nodes = append(o.Nodes, result.Node(n))
 	}
 	var name string
-	name, o.MissingPrograms, err = f.images.find(ctx, api, imageNeeds{plan.Tools(), plan.Languages(), o.Nodes, "--arms"}, bar)
+	name, o.MissingPrograms, err = f.images.find(ctx, api, imageNeeds{plan.Tools(), plan.Languages(), o.Nodes}, bar)
 	if err != nil {
 		return nil, err
 	}

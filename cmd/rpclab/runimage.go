@@ -19,6 +19,7 @@ import (
 	"rpclab/internal/language"
 	"rpclab/internal/process"
 	"rpclab/internal/result"
+	"rpclab/internal/tool"
 )
 
 // imageSource is the flags that say which image pods run, and how it gets to the nodes.
@@ -34,11 +35,10 @@ type imageNeeds struct {
 	tools     []string
 	languages []language.Language
 	nodes     []result.Node
-	choose    string // the flag that leaves out what uses a tool
 }
 
-// find returns the name of the image of a run's pods, and why it lacks programs in some languages. If the user names
-// none and a node lacks the image that the run needs, find builds and loads it.
+// find returns the name of the image of a run's pods, and why it lacks proxies, and programs in some languages, by name.
+// If the user names none and a node lacks the image that the run needs, find builds and loads it.
 func (s imageSource) find(ctx context.Context, api *kubernetes.API, needs imageNeeds, bar *progress) (name string, missing map[string]string, err error) {
 	if name := cmp.Or(s.name, os.Getenv("RPCLAB_IMAGE")); name != "" {
 		return name, nil, nil
@@ -49,16 +49,11 @@ func (s imageSource) find(ctx context.Context, api *kubernetes.API, needs imageN
 	}
 	defer func() { err = errors.Join(err, dir.Remove()) }()
 	bar.wait("looking for the image of this run on the nodes")
-	contents := image.Options{Tools: needs.tools, Platform: platformOf(needs.nodes)}
-	for _, proxy := range needs.tools {
-		if err := image.CheckPlatform(proxy, contents.Platform); err != nil {
-			return "", nil, fmt.Errorf("%w: leave out what uses it with %s, or push an image that `rpclab image build` makes on %s, and name it with --image",
-				err, needs.choose, contents.Platform)
-		}
-	}
+	contents := image.Options{Platform: platformOf(needs.nodes)}
 	if contents.Programs, missing, err = buildPrograms(ctx, needs.languages, contents.Platform, bar.wait); err != nil {
 		return "", nil, err
 	}
+	contents.Tools = withoutMissing(needs.tools, contents.Platform, missing)
 	if contents.Program, err = image.Program(ctx, contents.Platform, dir.Path); err != nil {
 		return "", nil, err
 	}
@@ -100,6 +95,22 @@ func (s imageSource) provide(ctx context.Context, api *kubernetes.API, contents 
 	}
 	bar.note("Loaded the image " + name + " into the nodes: " + command)
 	return name, nil
+}
+
+// withoutMissing returns the proxies that this machine has for an image of a platform, and adds to missing why it has no
+// other.
+func withoutMissing(proxies []string, platform v1.Platform, missing map[string]string) (available []string) {
+	for _, proxy := range proxies {
+		_, lacks := tool.Find(proxy)
+		if err := image.CheckPlatform(proxy, platform); err != nil {
+			missing[proxy] = fmt.Sprintf("%v: push an image that `rpclab image build` makes on %s, and name it with --image", err, platform)
+		} else if errors.Is(lacks, tool.ErrUnavailable) {
+			missing[proxy] = lacks.Error()
+		} else {
+			available = append(available, proxy)
+		}
+	}
+	return available
 }
 
 // buildPrograms builds the programs of languages for an image of a platform. missing says why a language has none.

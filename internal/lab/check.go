@@ -63,9 +63,9 @@ func unsupported(t trial, kind string) (all []string) {
 	return all
 }
 
-// checkTools returns an error for every missing program of a route, with the arms that need it and
-// how to install it.
-func checkTools(trials []trial) error {
+// checkTools finds the programs of routes. It returns why this platform has none, by name: their arms do not run. It
+// returns an error for every other missing program, with the arms that need it and how to install it.
+func checkTools(trials []trial, find func(string) (string, error)) (unavailable map[string]string, err error) {
 	arms := map[string][]string{} // by tool
 	var order []string
 	for _, t := range trials {
@@ -79,12 +79,16 @@ func checkTools(trials []trial) error {
 		arms[name] = append(arms[name], t.Arm)
 	}
 	var errs []error
+	unavailable = map[string]string{}
 	for _, name := range order {
-		if _, err := tool.Find(name); err != nil {
+		switch _, err := find(name); {
+		case errors.Is(err, tool.ErrUnavailable):
+			unavailable[name] = err.Error()
+		case err != nil:
 			errs = append(errs, fmt.Errorf("for %s: %w", strings.Join(arms[name], ", "), err))
 		}
 	}
-	return errors.Join(errs...)
+	return unavailable, errors.Join(errs...)
 }
 
 // checkCommands returns an error for every client of the user's that is not there.

@@ -25,6 +25,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -33,6 +34,7 @@ import (
 	"rpclab/internal/measure"
 	"rpclab/internal/process/running"
 	"rpclab/internal/result"
+	"rpclab/internal/tool"
 )
 
 // Run measures every trial of the plan in order and returns the result.
@@ -51,6 +53,9 @@ func Run(ctx context.Context, plan Plan, o Options) (result.Document, error) {
 	r.doc.Groups = groups
 	if r.Processors == nil {
 		r.Processors = measure.ReadProcessorTimes
+	}
+	if r.FindTool == nil {
+		r.FindTool = tool.Find
 	}
 	if r.OtherRuns == nil {
 		r.OtherRuns = func() []running.Run { return nil }
@@ -103,8 +108,10 @@ func (r *run) prepare(ctx context.Context) (err error) {
 	end := r.progress.phase(experiment.Trial{}, PhasePrepare)
 	defer func() { end(err) }()
 	r.doc.Machine.Tools = map[string]string{}
+	var unavailable map[string]string
 	if !r.Remote && !r.plan.AtTarget() { // else the pods' images contain the tools
-		if err := errors.Join(checkTools(r.plan.trials), checkCommands(r.plan.trials), checkFiles(r.plan.trials, r.MaxFiles)); err != nil {
+		unavailable, err = checkTools(r.plan.trials, r.FindTool)
+		if err := errors.Join(err, checkCommands(r.plan.trials), checkFiles(r.plan.trials, r.MaxFiles)); err != nil {
 			return err
 		}
 		if r.doc.Machine.Tools, err = toolVersions(ctx, r.plan.trials); err != nil {
@@ -116,6 +123,7 @@ func (r *run) prepare(ctx context.Context) (err error) {
 	} else if r.programs, err = buildPrograms(ctx, r.plan.trials, r.Self, r.progress); err != nil {
 		return err
 	}
+	maps.Copy(r.programs.missing, unavailable)
 	if r.Store == nil {
 		return nil
 	}

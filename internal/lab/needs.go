@@ -25,7 +25,8 @@ func (p Plan) Tools() []string {
 // Needs adds to a plan's description what the run starts on this machine, how many pairs it compares in how many rounds,
 // and its loads.
 func (p Plan) Needs(to result.Plan) result.Plan {
-	to.Tools, to.Missing = p.Tools(), []string{}
+	to.Tools = p.Tools()
+	to.Missing, to.Unavailable = lacking(to.Tools, tool.Find)
 	d := header(p.Plan, p.trials, Options{})
 	to.Pairs, to.Loads = analysis.Pairs(d), result.LoadTimes(d)
 	to.RoundsForVerdict = analysis.RoundsForVerdict(d)
@@ -52,12 +53,21 @@ func (p Plan) Needs(to result.Plan) result.Plan {
 		files, _ := filesNeeded(t)
 		to.Files = max(to.Files, files)
 	}
-	for _, name := range to.Tools {
-		if _, err := tool.Find(name); errors.Is(err, tool.ErrMissing) {
-			to.Missing = append(to.Missing, name)
+	return to
+}
+
+// lacking returns the tools that are not installed: those that can be, and those that rpclab cannot install on this platform.
+func lacking(names []string, find func(string) (string, error)) (missing, unavailable []string) {
+	missing = []string{}
+	for _, name := range names {
+		switch _, err := find(name); {
+		case errors.Is(err, tool.ErrUnavailable):
+			unavailable = append(unavailable, name)
+		case errors.Is(err, tool.ErrMissing):
+			missing = append(missing, name)
 		}
 	}
-	return to
+	return missing, unavailable
 }
 
 // processesOf returns the approximate number of processes that a trial has at a time.

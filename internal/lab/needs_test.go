@@ -1,12 +1,15 @@
 package lab
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"rpclab/experiments"
 	"rpclab/internal/experiment"
 	"rpclab/internal/result"
+	"rpclab/internal/tool"
 )
 
 // channels returns what a plan of the built-in experiment needs.
@@ -47,6 +50,16 @@ func TestAPlanSaysHowManyRoundsAVerdictNeeds(t *testing.T) {
 		if got := planned(t, name, experiment.Options{}).RoundsForVerdict; got != want {
 			t.Errorf("%s: %d rounds, want %d", name, got, want)
 		}
+	}
+}
+
+func TestAPlanNamesTheProxiesThatThePlatformLacks(t *testing.T) {
+	find := func(name string) (string, error) {
+		return "", map[string]error{"envoy": fmt.Errorf("envoy is %w", tool.ErrUnavailable), "nginx": fmt.Errorf("nginx is %w", tool.ErrMissing)}[name]
+	}
+	missing, unavailable := lacking([]string{"envoy", "haproxy", "nginx"}, find)
+	if !slices.Equal(missing, []string{"nginx"}) || !slices.Equal(unavailable, []string{"envoy"}) {
+		t.Errorf("missing %v, unavailable %v; want nginx, and envoy", missing, unavailable)
 	}
 }
 

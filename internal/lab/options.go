@@ -20,7 +20,8 @@ type Options struct {
 	// Remote says that callers cannot reach this machine: proxies, control planes and
 	// gateways run in the cluster.
 	Remote bool
-	// MissingPrograms says why the image of the cluster has no programs of a language, by language.
+	// MissingPrograms says why the image of the cluster has no programs of a language, by language, or no proxy, by its
+	// name. Arms that need them do not run.
 	MissingPrograms map[string]string
 	// Store stores every trial as soon as it is measured; nil: nothing is stored.
 	Store *result.Store
@@ -46,6 +47,8 @@ type Options struct {
 	Conditions func(result.Document) result.Document
 	// OtherRuns returns the other runs of rpclab that use this machine now; nil: not known.
 	OtherRuns func() []running.Run
+	// FindTool returns the path of a route's program; nil: [tool.Find].
+	FindTool func(name string) (string, error)
 	// Processors reads the processors' counters; nil: [measure.ReadProcessorTimes].
 	Processors func() measure.ProcessorTimes
 }

@@ -18,7 +18,7 @@ var ErrNotRun = errors.New("not run")
 // programs are the servers, gateways and callers in languages other than Go, by language.
 type programs struct {
 	commands map[string][]string // command lines that run them
-	missing  map[string]string   // why a language has none
+	missing  map[string]string   // why a language has none, or why there is no proxy of a name
 }
 
 // inImage are the programs of a run in a cluster: its image contains all that could be built.
@@ -82,6 +82,9 @@ func (w lastLineWriter) Write(p []byte) (int, error) {
 
 // missingFor returns why a trial cannot run; empty: it can.
 func (p programs) missingFor(t trial) string {
+	if why := p.missing[t.route.Binary]; why != "" {
+		return why
+	}
 	for _, l := range t.programs {
 		if p.missing[l.Name] != "" {
 			return p.missing[l.Name]

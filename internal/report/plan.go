@@ -29,6 +29,9 @@ func Plan(w io.Writer, d result.Plan, o Options) error {
 	if len(d.Missing) > 0 {
 		p.alarm("Not installed: " + clean(strings.Join(d.Missing, ", ")) + ". Install them with `rpclab doctor --install`.")
 	}
+	if len(d.Unavailable) > 0 {
+		p.alarm("Not installed, and not available on this platform: " + clean(strings.Join(d.Unavailable, ", ")) + ". Arms that need them do not run.")
+	}
 	started := "Nothing was started."
 	if d.PilotMS > 0 {
 		started = "Only the pilot was started, and it has ended."

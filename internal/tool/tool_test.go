@@ -41,6 +41,31 @@ func TestMissingToolErrorSaysHowToInstallIt(t *testing.T) {
 	}
 }
 
+// A platform without packages has no command that installs them. What the user installed there is used.
+func TestAToolThatThePlatformLacksIsUnavailable(t *testing.T) {
+	isolate(t)
+	for platform, available := range map[string]bool{"linux/amd64": true, "linux/arm64": true, "linux/riscv64": false, "darwin/arm64": false} {
+		_, err := findOn(platform, "envoy")
+		if !errors.Is(err, ErrMissing) || errors.Is(err, ErrUnavailable) == available {
+			t.Errorf("%s: error %v; available: %v", platform, err, available)
+		}
+		want := "envoy is not installed, and not available on " + platform + ": install it from another source, so that envoy is on PATH"
+		if !available && err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+	for platform, available := range map[string]bool{"linux/riscv64": true, "darwin/amd64": false} { // Debian has packages for all
+		if nginx, err := Lookup("nginx"); err != nil || nginx.availableOn(platform) != available {
+			t.Errorf("nginx on %s is available: %v, want %v (error %v)", platform, !available, available, err)
+		}
+	}
+	own := filepath.Join(os.Getenv("PATH"), "envoy")
+	program(t, own, "")
+	if path, err := findOn("darwin/arm64", "envoy"); path != own || err != nil {
+		t.Errorf("found %q, error %v; want %s", path, err, own)
+	}
+}
+
 func TestToolOnPATHHasPrecedence(t *testing.T) {
 	dir := isolate(t)
 	tool, err := Lookup("envoy")
