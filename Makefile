@@ -14,8 +14,9 @@ PLAIN = $(shell go list ./... | grep -v $(LEFT:%=-e /%))
 
 run: ; go run ./cmd/rpclab run channels --quick
 
-# Archives, packages, images, checksums and a bill of materials, in dist.
-release: ; go -C tools/release run .
+# Archives, packages, images, a Helm chart, a manifest of krew, checksums and a bill of materials, in dist. URL=https://…
+# is where users find them, for krew.
+release: ; go -C tools/release run . $(if $(URL),-url $(URL))
 
 # The documentation site, in dist/site. It needs Python 3.11 with pip.
 site: ; go run ./tools/site

@@ -19,7 +19,7 @@ done <<-END
 	/usr/lib/cni/ptp containernetworking-plugins
 	nft nftables
 	/bin/busybox busybox-static
-	rpm rpm
+	dnf dnf
 END
 prometheus=$(command -v prometheus || command -v "$cache/prometheus" || true)
 if [ -n "$missing" ] || [ -z "$prometheus" ]; then

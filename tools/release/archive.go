@@ -77,14 +77,18 @@ func writeArchive(file string, p program, documents []document) error {
 	if err != nil {
 		return err
 	}
+	return pack(file, strings.TrimSuffix(filepath.Base(file), ".tar.gz"), p, append([]document{{"rpclab", text}}, documents...))
+}
+
+// pack writes files into one directory, top, of an archive.
+func pack(file, top string, p program, all []document) error {
 	var out bytes.Buffer
 	packed, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
 	if err != nil {
 		return err
 	}
 	archive := tar.NewWriter(packed)
-	top := strings.TrimSuffix(filepath.Base(file), ".tar.gz")
-	for _, d := range append([]document{{"rpclab", text}}, documents...) {
+	for _, d := range all {
 		header := &tar.Header{Name: path.Join(top, d.name), Mode: 0o644, Size: int64(len(d.text)), ModTime: p.time, Format: tar.FormatUSTAR}
 		if d.name == "rpclab" {
 			header.Mode = 0o755

@@ -25,6 +25,11 @@ type program struct {
 
 func (p program) platform() string { return p.os + "/" + p.arch }
 
+// base begins the names of a program's files.
+func (p program) base() string { return strings.Join([]string{"rpclab", p.version, p.os, p.arch}, "_") }
+
+func (p program) archive() string { return p.base() + ".tar.gz" }
+
 // builder builds programs of the source tree root into work.
 type builder struct{ root, work string }
 

@@ -1,5 +1,5 @@
 // Command release makes what a release of rpclab publishes: an archive for each platform, packages for Debian and RPM, container
-// images, a bill of materials and checksums. Two releases of a commit with one version of Go are byte-identical. It is a
+// images, a Helm chart, a manifest of krew, a bill of materials and checksums. Two releases of a commit with one version of Go are byte-identical. It is a
 // module of its own, so that rpclab does not need the modules that make packages.
 //
 //	make release
@@ -24,8 +24,9 @@ func main() {
 	root := flag.String("root", "../..", "the source tree")
 	out := flag.String("out", "../../dist", "the directory to fill; its files of an earlier release are removed")
 	only := flag.String("only", strings.Join(platforms, ","), "platforms, comma-separated")
+	url := flag.String("url", "", "where users find the files, for the manifest of krew")
 	flag.Parse()
-	if err := release(ctx, *root, *out, strings.Split(*only, ",")); err != nil {
+	if err := release(ctx, *root, *out, *url, strings.Split(*only, ",")); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}
@@ -35,7 +36,7 @@ func main() {
 var platforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64"}
 
 // release fills the directory out from the source tree root. If it fails, out stays as it was.
-func release(ctx context.Context, root, out string, wanted []string) error {
+func release(ctx context.Context, root, out, url string, wanted []string) error {
 	work, err := os.MkdirTemp("", "rpclab-release-")
 	if err != nil {
 		return err
@@ -63,8 +64,8 @@ func release(ctx context.Context, root, out string, wanted []string) error {
 			}
 		}
 		programs = append(programs, built)
-		base := filepath.Join(made, strings.Join([]string{"rpclab", built.version, built.os, built.arch}, "_"))
-		if err := writeArchive(base+".tar.gz", built, documents); err != nil {
+		base := filepath.Join(made, built.base())
+		if err := writeArchive(filepath.Join(made, built.archive()), built, documents); err != nil {
 			return err
 		}
 		if built.os != "linux" {
@@ -78,7 +79,8 @@ func release(ctx context.Context, root, out string, wanted []string) error {
 			return err
 		}
 	}
-	if err := writeBOM(filepath.Join(made, "rpclab_"+here.version+".cdx.json"), root, programs); err != nil {
+	common := filepath.Join(made, "rpclab_"+here.version)
+	if err := errors.Join(writeBOM(common+".cdx.json", root, programs), writeChart(common+"_chart.tgz", root, here), writeKrew(common+"_krew.yaml", url, programs)); err != nil {
 		return err
 	}
 	if err := writeChecksums(made); err != nil {

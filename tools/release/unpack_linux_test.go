@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -63,6 +64,24 @@ func entries(t *testing.T, from io.Reader) map[string]entry {
 		if header.Typeflag == tar.TypeReg {
 			all[header.Name] = entry{content, header.FileInfo().Mode()}
 		}
+	}
+}
+
+// install executes a command that installs a package of a directory into the system, on a copy of this system that lasts as
+// long as the command. It copies into root what the command changed.
+func install(t *testing.T, command, packages, root string) {
+	t.Helper()
+	const onCopy = `mount -t tmpfs tmpfs "$0" && cd "$0" && mkdir changed work all
+mount -t overlay overlay -o "lowerdir=/,upperdir=$0/changed,workdir=$0/work" all
+for dir in dev proc; do mount --rbind "/$dir" "all/$dir"; done
+mkdir all/packages && mount --bind "$1" all/packages
+printf '#!/bin/sh\nexec "$@"\n' >all/usr/bin/sudo && chmod 755 all/usr/bin/sudo
+echo y | chroot all sh -exc "cd /packages && $2"
+cp -a changed/. "$3"`
+	shell := exec.CommandContext(t.Context(), "unshare", "--mount", "--", "sh", "-ec", onCopy, t.TempDir(), packages, command, root)
+	shell.Env = []string{"PATH=/usr/bin:/bin:/usr/sbin:/sbin", "HOME=/root", "DEBIAN_FRONTEND=noninteractive"}
+	if out, err := shell.CombinedOutput(); err != nil {
+		t.Fatalf("%v (Debian: apt-get install dnf)\n%s", err, out)
 	}
 }
 
