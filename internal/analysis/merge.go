@@ -3,9 +3,8 @@ package analysis
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
-
-	"gonum.org/v1/gonum/stat"
 
 	"rpclab/internal/result"
 )
@@ -56,14 +55,27 @@ func oneEach(m metric, d result.Document, arm result.Arm, of func(result.Trial) 
 	for _, rounds := range runs {
 		one := arm
 		one.Trials = slices.DeleteFunc(slices.Clone(arm.Trials), func(t result.Trial) bool { return t.Round < first || t.Round >= first+rounds })
-		if in := values(one, of); len(in) > 0 && m.byRank {
-			all = append(all, stat.Mean(in, nil))
-		} else if len(in) > 0 {
-			all = append(all, stat.GeometricMean(in, nil))
+		if in := values(one, of); len(in) > 0 {
+			all = append(all, m.mean(in))
 		}
 		first += rounds
 	}
 	return all
+}
+
+// mean returns the geometric mean of values or, of a metric that is compared by rank, their mean.
+func (m metric) mean(values []float64) float64 {
+	sum := 0.0
+	for _, x := range values {
+		if !m.byRank {
+			x = math.Log(x)
+		}
+		sum += x
+	}
+	if sum /= float64(len(values)); m.byRank {
+		return sum
+	}
+	return math.Exp(sum)
 }
 
 // lastCycle returns the number of the last cycle of a run; 0: its arms did not take turns.

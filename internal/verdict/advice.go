@@ -5,7 +5,7 @@ import (
 	"math"
 	"strconv"
 
-	"gonum.org/v1/gonum/stat/distuv"
+	"gonum.org/v1/gonum/mathext"
 )
 
 // maxAdvisedRounds is the largest number of rounds that a reason recommends.
@@ -44,7 +44,7 @@ func (o Options) room(mean float64) float64 {
 // on either side, or more than maxAdvisedRounds.
 func (v Verdict) narrowTo(room float64, o Options) int {
 	// t is never smaller than z, so fewer rounds cannot suffice.
-	least := math.Ceil(square(distuv.UnitNormal.Quantile(o.alpha()/2)*v.Error/room) * float64(v.Rounds))
+	least := math.Ceil(square(mathext.NormalQuantile(o.alpha()/2)*v.Error/room) * float64(v.Rounds))
 	if !(least <= maxAdvisedRounds) {
 		return maxAdvisedRounds + 1
 	}

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/stat/distuv"
+	"gonum.org/v1/gonum/mathext"
 )
 
 // CompareRanks compares two arms by the order of their trials alone. The values are shares of failed calls, or
@@ -110,7 +110,7 @@ func rankSumTail(n, m int, p float64) int {
 	if max(n, m) > 50 {
 		most := float64(n * m)
 		sd := math.Sqrt(most * float64(n+m+1) / 12)
-		return max(0, int(most/2+distuv.UnitNormal.Quantile(p)*sd))
+		return max(0, int(most/2+mathext.NormalQuantile(p)*sd))
 	}
 	// ways[i][u] is the number of orders of i values of one sample and j of the other with the statistic u.
 	ways := make([][]float64, n+1)
@@ -161,9 +161,8 @@ func rankRoundsNeeded(a, b []float64, o Options) int {
 func MedianInterval(values []float64, level float64) (low, high float64, ok bool) {
 	n := len(values)
 	sorted := slices.Sorted(slices.Values(values))
-	half := distuv.Binomial{N: float64(n), P: 0.5}
 	outside := 0 // one more than the values to leave out on each side
-	for outside < n && 2*half.CDF(float64(outside)) <= 1-level {
+	for outside < n && 2*headsBelow(outside, n) <= 1-level {
 		outside++
 	}
 	if outside == 0 || n == 0 {

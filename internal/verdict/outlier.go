@@ -1,10 +1,6 @@
 package verdict
 
-import (
-	"math"
-
-	"gonum.org/v1/gonum/stat/distuv"
-)
+import "math"
 
 // Outlier returns the index of an outlier, or -1. Normally distributed values have a false outlier with a
 // probability of at most alpha. Fewer than five values have no outlier.
@@ -26,7 +22,7 @@ func Outlier(values []float64, alpha float64) int {
 			farthest, distance = i, d
 		}
 	}
-	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 2}.Quantile(alpha / (2 * n))
+	t := studentQuantile(alpha/(2*n), n-2)
 	if distance > (n-1)/math.Sqrt(n)*math.Sqrt(t*t/(n-2+t*t)) {
 		return farthest
 	}

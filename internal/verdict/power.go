@@ -4,7 +4,7 @@ import (
 	"math"
 	"sort"
 
-	"gonum.org/v1/gonum/stat/distuv"
+	"gonum.org/v1/gonum/mathext"
 )
 
 // Precision describes how precisely a comparison estimates its ratio, and so which true differences it detects:
@@ -76,9 +76,9 @@ const MaxRounds = 1000
 // rounds estimate the noise only roughly.
 func (p Precision) Likely() (low, high Precision) {
 	low, high = p, p
-	chi := distuv.ChiSquared{K: max(p.Freedom, 1)}
-	low.Error *= math.Sqrt(p.Freedom / chi.Quantile(0.9))
-	high.Error *= math.Sqrt(p.Freedom / chi.Quantile(0.1))
+	freedom := max(p.Freedom, 1)
+	low.Error *= math.Sqrt(p.Freedom / chiSquareQuantile(0.9, freedom))
+	high.Error *= math.Sqrt(p.Freedom / chiSquareQuantile(0.1, freedom))
 	return low, high
 }
 
@@ -116,7 +116,7 @@ func (p Precision) detects(log float64, errors []float64, bar float64) float64 {
 	}
 	sum := 0.0
 	for _, estimated := range errors {
-		sum += distuv.UnitNormal.CDF((log - max(bar*estimated, math.Log1p(margin))) / p.Error)
+		sum += normalBelow((log - max(bar*estimated, math.Log1p(margin))) / p.Error)
 	}
 	return sum / float64(len(errors))
 }
@@ -126,7 +126,7 @@ func (p Precision) detects(log float64, errors []float64, bar float64) float64 {
 var normalQuantiles = func() []float64 {
 	all := make([]float64, 32)
 	for i := range all {
-		all[i] = distuv.UnitNormal.Quantile((float64(i) + 0.5) / float64(len(all)))
+		all[i] = mathext.NormalQuantile((float64(i) + 0.5) / float64(len(all)))
 	}
 	return all
 }()

@@ -3,7 +3,7 @@ package verdict
 import (
 	"math/rand/v2"
 
-	"gonum.org/v1/gonum/stat/distuv"
+	"gonum.org/v1/gonum/mathext"
 )
 
 const (
@@ -117,8 +117,7 @@ func approximate(samples []sample, x float64) chance {
 		freedom += float64(s.backends - 1)
 		half += 1 / s.expected() / float64(len(samples))
 	}
-	d := distuv.ChiSquared{K: freedom}
-	return chance{d.CDF(x + half), d.Survival(max(0, x-half))}
+	return chance{mathext.GammaIncReg(freedom/2, (x+half)/2), mathext.GammaIncRegComp(freedom/2, max(0, x-half)/2)}
 }
 
 // around returns bounds within which a chi-square equals x except for rounding.

@@ -5,8 +5,6 @@ import (
 	"math"
 	"slices"
 	"time"
-
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Timeline counts the calls that each backend answered in each interval.
@@ -96,7 +94,7 @@ func CallsNeeded(k int, threshold float64) float64 {
 	if k < 2 {
 		return 0
 	}
-	q := distuv.ChiSquared{K: float64(k - 1)}.Quantile(0.999)
+	q := chiSquareQuantile(0.999, float64(k-1))
 	return q / (float64(k) * (1/threshold - 1))
 }
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/stat/distuv"
+	"gonum.org/v1/gonum/mathext"
 )
 
 // CompareRuns compares the trials of run b with those of an earlier run a; the ratio is b over a. They are
@@ -78,7 +78,7 @@ func (u unpaired) interval(o Options) (lo, hi float64) {
 	// Resampling uses variances with divisor n; the expansion corrects that.
 	na, nb := float64(len(u.a)), float64(len(u.b))
 	narrow := math.Sqrt(square(deviation(u.a))*(na-1)/(na*na) + square(deviation(u.b))*(nb-1)/(nb*nb))
-	tail := distuv.UnitNormal.CDF(-half / narrow)
+	tail := normalBelow(-half / narrow)
 	a, b := bootstrapMeans(u.a, o.Seed), bootstrapMeans(u.b, o.Seed)
 	return min(d-half, lowerTail(b, a, tail)), max(d+half, -lowerTail(a, b, tail))
 }
@@ -129,7 +129,7 @@ func (u unpaired) narrowTo(room float64, o Options) int {
 		return v.narrowTo(room, o)
 	}
 	// t is never smaller than z, so fewer trials cannot suffice.
-	least := math.Ceil(square(distuv.UnitNormal.Quantile(o.alpha()/2) * u.spread(1, 1) / room))
+	least := math.Ceil(square(mathext.NormalQuantile(o.alpha()/2) * u.spread(1, 1) / room))
 	if !(least <= maxAdvisedRounds) {
 		return maxAdvisedRounds + 1
 	}

@@ -1,16 +1,12 @@
 package verdict
 
-import (
-	"math"
-
-	"gonum.org/v1/gonum/stat/distuv"
-)
+import "math"
 
 // student is the factor t(1-alpha/2, n-1) of a two-sided interval of n values.
 func student(n int, alpha float64) float64 { return studentOf(float64(n-1), alpha) }
 
 func studentOf(freedom, alpha float64) float64 {
-	return -distuv.StudentsT{Mu: 0, Sigma: 1, Nu: freedom}.Quantile(alpha / 2)
+	return -studentQuantile(alpha/2, freedom)
 }
 
 // expandedTail returns the probability to cut off on each side of the bootstrap distribution of n values. With
@@ -18,7 +14,7 @@ func studentOf(freedom, alpha float64) float64 {
 // 2015, "What Teachers Should Know About the Bootstrap", The American Statistician 69(4), 371–386).
 func expandedTail(n int, alpha float64) float64 {
 	f := float64(n)
-	return distuv.UnitNormal.CDF(-math.Sqrt(f/(f-1)) * student(n, alpha))
+	return normalBelow(-math.Sqrt(f/(f-1)) * student(n, alpha))
 }
 
 func mean(xs []float64) float64 {

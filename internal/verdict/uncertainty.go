@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"math"
 	"slices"
-
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // uncertainty is how far a mean may be from the truth: a mixture of Student's t distributions with the same
@@ -21,13 +19,12 @@ type part struct{ err, weight float64 }
 
 // beyond returns the probability that the mean is farther than x from the truth, on either side.
 func (u uncertainty) beyond(x float64) float64 {
-	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: u.freedom}
 	var p float64
 	for _, part := range u.parts {
 		switch {
 		case part.weight < 1e-9: // saves most of the time
 		case part.err > 0:
-			p += part.weight * 2 * t.CDF(-math.Abs(x)/part.err)
+			p += part.weight * 2 * studentBelow(-math.Abs(x)/part.err, u.freedom)
 		case x == 0:
 			p += part.weight
 		}

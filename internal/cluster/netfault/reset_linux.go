@@ -7,9 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
-	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netlink/nl"
+	"github.com/mdlayher/netlink"
 	"golang.org/x/sys/unix"
 )
 
@@ -21,20 +21,22 @@ const maxTries = 10
 // address except. The backend's end fails with ECONNABORTED; the kernel sends an RST, so the
 // other end fails with ECONNRESET. The listener stays open.
 func ResetConnections(at netip.AddrPort, except netip.Addr) error {
-	sockets, err := netlink.SocketDiagTCP(unix.AF_INET)
-	for tries := 1; tries < maxTries && errors.Is(err, netlink.ErrDumpInterrupted); tries++ {
-		sockets, err = netlink.SocketDiagTCP(unix.AF_INET)
+	conn, err := netlink.Dial(unix.NETLINK_INET_DIAG, nil)
+	if err != nil {
+		return fmt.Errorf("ask the kernel for connections: %w%s", err, hint(err))
+	}
+	defer conn.Close()
+	sockets, err := list(conn)
+	for tries := 1; tries < maxTries && errors.Is(err, errInterrupted); tries++ {
+		sockets, err = list(conn)
 	}
 	if err != nil {
 		return fmt.Errorf("list the connections of %s: %w", at, err)
 	}
 	var errs []error
 	for _, s := range sockets {
-		from, _ := netip.AddrFromSlice(s.ID.Source)
-		to, _ := netip.AddrFromSlice(s.ID.Destination)
-		live := s.State != netlink.TCP_LISTEN && s.State != netlink.TCP_TIME_WAIT
-		if live && netip.AddrPortFrom(from.Unmap(), s.ID.SourcePort) == at && to.Unmap() != except {
-			if err := destroy(s); err != nil {
+		if s.live() && s.from() == at && s.to() != except {
+			if err := s.destroy(conn); err != nil {
 				errs = append(errs, err)
 			}
 		}
@@ -45,35 +47,56 @@ func ResetConnections(at netip.AddrPort, except netip.Addr) error {
 	return nil
 }
 
-// destroy sends SOCK_DESTROY (sock_diag(7)). The cookie identifies the socket: without it the
+// socket is struct inet_diag_msg of linux/inet_diag.h, for IPv4.
+type socket []byte
+
+// Where a socket has its state and its ID, struct inet_diag_sockid: ports, addresses of 16 bytes, interface and cookie.
+const (
+	stateAt, idAt, idEnds = 1, 4, 52
+	listening, timeWait   = 10, 6 // of enum in include/net/tcp_states.h
+)
+
+func (s socket) live() bool { return s[stateAt] != listening && s[stateAt] != timeWait }
+
+func (s socket) from() netip.AddrPort {
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte(s[8:12])), binary.BigEndian.Uint16(s[idAt:]))
+}
+
+func (s socket) to() netip.Addr { return netip.AddrFrom4([4]byte(s[24:28])) }
+
+var errInterrupted = errors.New("the list changed while it was read")
+
+// list returns the TCP sockets of this network namespace.
+func list(conn *netlink.Conn) (all []socket, err error) {
+	answers, err := conn.Execute(request(unix.SOCK_DIAG_BY_FAMILY, netlink.Dump, make([]byte, idEnds-idAt)))
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range answers {
+		if m.Header.Flags&netlink.DumpInterrupted != 0 {
+			return nil, errInterrupted
+		}
+		if len(m.Data) >= idEnds {
+			all = append(all, m.Data)
+		}
+	}
+	return all, nil
+}
+
+// destroy sends SOCK_DESTROY (sock_diag(7)). The cookie in the ID identifies the socket: without it the
 // kernel would destroy the listener when the connection has just ended.
-func destroy(s *netlink.Socket) error {
-	r := nl.NewNetlinkRequest(nl.SOCK_DESTROY, unix.NLM_F_ACK)
-	r.AddData(request(s.ID))
-	_, err := r.Execute(unix.NETLINK_INET_DIAG, 0)
+func (s socket) destroy(conn *netlink.Conn) error {
+	_, err := conn.Execute(request(unix.SOCK_DESTROY, netlink.Acknowledge, s[idAt:idEnds]))
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESTALE) {
 		return nil // the connection has ended
 	}
 	return err
 }
 
-// request is struct inet_diag_req_v2 of linux/inet_diag.h.
-type request netlink.SocketID
-
-func (r request) Len() int { return 56 }
-
-func (r request) Serialize() []byte {
-	b := []byte{unix.AF_INET, unix.IPPROTO_TCP, 0, 0}
-	b = binary.NativeEndian.AppendUint32(b, 1<<32-1) // all states
-	b = binary.BigEndian.AppendUint16(b, r.SourcePort)
-	b = binary.BigEndian.AppendUint16(b, r.DestinationPort)
-	var addrs [32]byte
-	copy(addrs[:16], r.Source.To4())
-	copy(addrs[16:], r.Destination.To4())
-	b = append(b, addrs[:]...)
-	b = binary.NativeEndian.AppendUint32(b, r.Interface)
-	b = binary.NativeEndian.AppendUint32(b, r.Cookie[0])
-	return binary.NativeEndian.AppendUint32(b, r.Cookie[1])
+// request is a message with struct inet_diag_req_v2 of linux/inet_diag.h.
+func request(kind netlink.HeaderType, flags netlink.HeaderFlags, id []byte) netlink.Message {
+	head := binary.NativeEndian.AppendUint32([]byte{unix.AF_INET, unix.IPPROTO_TCP, 0, 0}, 1<<32-1) // all states
+	return netlink.Message{Header: netlink.Header{Type: kind, Flags: netlink.Request | flags}, Data: slices.Concat(head, id)}
 }
 
 // hint says what to do about an error.
