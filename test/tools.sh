@@ -20,6 +20,7 @@ done <<-END
 	nft nftables
 	/bin/busybox busybox-static
 	dnf dnf
+	podman podman
 END
 prometheus=$(command -v prometheus || command -v "$cache/prometheus" || true)
 if [ -n "$missing" ] || [ -z "$prometheus" ]; then

@@ -69,7 +69,7 @@ func TestRelease(t *testing.T) {
 		works(t, root, "/rpclab", "/man/man1", "/completions/rpclab.bash")
 		licensed(t, root)
 	})
-	forArchive, forPackages := commandsOf(t, "../../docs/install.md", "tested by TestRelease")
+	forArchive, forPackages, forImage := commandsOf(t, "../../docs/install.md", "tested by TestRelease")
 	t.Run("commands for the archive", func(t *testing.T) {
 		downloads, home := t.TempDir(), t.TempDir()
 		for _, file := range []string{only(t, dist, "*_"+runtime.GOOS+"_"+runtime.GOARCH+".tar.gz"), filepath.Join(dist, "SHA256SUMS")} {
@@ -98,23 +98,30 @@ func TestRelease(t *testing.T) {
 		runs(t, root, unpackImage(t, only(t, dist, "*_"+runtime.GOARCH+"_image.tar"), root))
 		licensed(t, filepath.Join(root, "usr/share/doc/rpclab"))
 	})
+	t.Run("docker", func(t *testing.T) {
+		name := filepath.Base(only(t, dist, "*_"+runtime.GOARCH+"_image.tar"))
+		tag := imageTag(strings.Split(name, "_")[1])
+		if said := install(t, strings.ReplaceAll(forImage, "VERSION", tag), dist, t.TempDir()); !strings.Contains(said, "rpclab report ") {
+			t.Errorf("the container did not run an experiment:\n%s", said)
+		}
+	})
 	t.Run("bill of materials", func(t *testing.T) { lists(t, only(t, dist, "*.cdx.json"), wanted) })
 }
 
-// commandsOf returns the commands of a page for an archive, and those that install packages, for this machine's platform. The
-// page marks them with a note.
-func commandsOf(t *testing.T, name, note string) (unpack, install string) {
+// commandsOf returns the commands of a page that a note marks: for an archive, for each package and for an image, of this
+// machine's platform.
+func commandsOf(t *testing.T, name, note string) (archive, packages, image string) {
 	t.Helper()
 	page, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks := regexp.MustCompile("(?s)<!-- " + note + " -->\n```sh\n(.*?)```").FindAllSubmatch(page, -1)
-	if len(blocks) != 2 {
-		t.Fatalf("%s has %d blocks that are %s, want 2", name, len(blocks), note)
+	blocks := regexp.MustCompile("(?s)<!-- "+note+" -->\n```sh\n(.*?)```").FindAllSubmatch(page, -1)
+	if len(blocks) != 3 {
+		t.Fatalf("%s has %d blocks that are %s, want 3", name, len(blocks), note)
 	}
 	here := strings.NewReplacer("linux_amd64", runtime.GOOS+"_"+runtime.GOARCH)
-	return here.Replace(string(blocks[0][1])), here.Replace(string(blocks[1][1]))
+	return here.Replace(string(blocks[0][1])), here.Replace(string(blocks[1][1])), here.Replace(string(blocks[2][1]))
 }
 
 // A program for one platform may be larger than for another.

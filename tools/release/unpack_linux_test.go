@@ -67,22 +67,29 @@ func entries(t *testing.T, from io.Reader) map[string]entry {
 	}
 }
 
-// install executes a command that installs a package of a directory into the system, on a copy of this system that lasts as
-// long as the command. It copies into root what the command changed.
-func install(t *testing.T, command, packages, root string) {
+// install executes commands that install a file of a directory into the system, on a copy of this system that lasts as long
+// as the commands, and has no network. It copies into root what the commands changed. Podman is Docker there.
+func install(t *testing.T, commands, files, root string) (said string) {
 	t.Helper()
 	const onCopy = `mount -t tmpfs tmpfs "$0" && cd "$0" && mkdir changed work all
 mount -t overlay overlay -o "lowerdir=/,upperdir=$0/changed,workdir=$0/work" all
-for dir in dev proc; do mount --rbind "/$dir" "all/$dir"; done
-mkdir all/packages && mount --bind "$1" all/packages
-printf '#!/bin/sh\nexec "$@"\n' >all/usr/bin/sudo && chmod 755 all/usr/bin/sudo
-echo y | chroot all sh -exc "cd /packages && $2"
+for dir in dev sys; do mount --rbind "/$dir" "all/$dir"; done
+mount -t proc proc all/proc
+for dir in run var/lib/containers; do mkdir -p "all/$dir" && mount -t tmpfs tmpfs "all/$dir"; done
+mkdir all/files && mount --bind "$1" all/files
+printf '#!/bin/sh\nexec "$@"\n' >all/usr/bin/sudo
+printf '#!/bin/sh\nexec podman "$@"\n' >all/usr/bin/docker
+chmod 755 all/usr/bin/sudo all/usr/bin/docker
+echo y | chroot all sh -exc "cd /files && $2"
+find /sys/fs/cgroup -depth -type d -path '*/libpod_parent*' -exec rmdir {} + || true # of Podman
 cp -a changed/. "$3"`
-	shell := exec.CommandContext(t.Context(), "unshare", "--mount", "--", "sh", "-ec", onCopy, t.TempDir(), packages, command, root)
+	shell := exec.CommandContext(t.Context(), "unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--", "sh", "-ec", onCopy, t.TempDir(), files, commands, root)
 	shell.Env = []string{"PATH=/usr/bin:/bin:/usr/sbin:/sbin", "HOME=/root", "DEBIAN_FRONTEND=noninteractive"}
-	if out, err := shell.CombinedOutput(); err != nil {
-		t.Fatalf("%v (Debian: apt-get install dnf)\n%s", err, out)
+	out, err := shell.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v (Debian: apt-get install dnf podman)\n%s", err, out)
 	}
+	return string(out)
 }
 
 // unpackImage unpacks the layers of an image, as docker load reads it, into root, and returns its program.
