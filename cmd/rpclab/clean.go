@@ -28,7 +28,11 @@ that such a run had cordoned, and restores the number of replicas of
 Deployments that it had scaled (run --allow-disruption). Every new run does the
 same when it starts. A run is alive while it renews its lease. One minute after
 the rpclab process died, a reaper pod also deletes the namespace, but not if the
-run cordoned nodes or scaled Deployments: these wait for a clean-up.`,
+run cordoned nodes or scaled Deployments: these wait for a clean-up.
+
+Images that rpclab loaded stay on the nodes. To delete one there: crictl rmi
+rpclab:CHECKSUM (kind, k3d: docker exec NODE crictl rmi rpclab:CHECKSUM;
+minikube: minikube image rm rpclab:CHECKSUM).`,
 		Example: `  rpclab clean                      remove dead runs
   rpclab clean --all                remove every run, also runs in progress
   rpclab clean --older-than 24h     remove dead runs that began over 24 h ago`,
@@ -38,16 +42,18 @@ run cordoned nodes or scaled Deployments: these wait for a clean-up.`,
 			if err != nil {
 				return err
 			}
-			removed, err := api.Clean(c.Context(), func(run kubernetes.RunNamespace) bool {
+			cleaned, err := api.Clean(c.Context(), func(run kubernetes.RunNamespace) bool {
 				return (all || run.Dead) && time.Since(run.Began) > olderThan
 			})
-			for _, run := range removed {
+			for _, run := range cleaned {
 				for _, restored := range run.Restored {
 					fmt.Fprintf(c.OutOrStdout(), "%s  (run %s)\n", restored, run.Run)
 				}
-				fmt.Fprintf(c.OutOrStdout(), "%s  owner %s, began %s\n", run.Namespace, run.Owner, run.Began.Local().Format(time.DateTime))
+				if !run.Remains {
+					fmt.Fprintf(c.OutOrStdout(), "%s  owner %s, began %s\n", run.Namespace, run.Owner, run.Began.Local().Format(time.DateTime))
+				}
 			}
-			if len(removed) == 0 && err == nil {
+			if len(cleaned) == 0 && err == nil {
 				fmt.Fprintln(c.OutOrStdout(), "nothing to remove")
 			}
 			return err

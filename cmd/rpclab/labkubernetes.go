@@ -92,20 +92,20 @@ func (f labFlags) open(c *cobra.Command, tools []string, languageName string) (l
 	for _, n := range api.Nodes(c.Context()) {
 		nodes = append(nodes, result.Node(n))
 	}
-	name, missing, err := f.images.find(c.Context(), api, imageNeeds{tools, languages, nodes}, l.bar)
-	if err == nil && missing[languageName] != "" {
-		err = errors.New(missing[languageName])
+	found, err := f.images.find(c.Context(), api, imageNeeds{tools, languages, nodes}, l.bar)
+	if err == nil && found.missing[languageName] != "" {
+		err = errors.New(found.missing[languageName])
 	}
 	for _, proxy := range tools {
-		if err == nil && missing[proxy] != "" {
-			err = fmt.Errorf("%s; or leave out what uses it with --routes", missing[proxy])
+		if err == nil && found.missing[proxy] != "" {
+			err = fmt.Errorf("%s; or leave out what uses it with --routes", found.missing[proxy])
 		}
 	}
 	if err != nil {
 		return l, err
 	}
 	l.Cluster, err = kubernetes.New(c.Context(), api, kubernetes.Options{
-		ID: "lab-" + result.NewID(time.Now()), Image: name, Progress: l.bar.wait, Note: l.bar.note,
+		ID: "lab-" + result.NewID(time.Now()), Image: found.name, Architecture: found.architecture, Progress: l.bar.wait, Note: l.bar.note,
 	})
 	return l, err
 }

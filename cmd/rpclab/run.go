@@ -371,12 +371,12 @@ func (f runFlags) openKubernetes(ctx context.Context, plan lab.Plan, o *lab.Opti
 	for _, n := range api.Nodes(ctx) {
 		o.Nodes = append(o.Nodes, result.Node(n))
 	}
-	var name string
-	name, o.MissingPrograms, err = f.images.find(ctx, api, imageNeeds{plan.Tools(), plan.Languages(), o.Nodes}, bar)
+	image, err := f.images.find(ctx, api, imageNeeds{plan.Tools(), plan.Languages(), o.Nodes}, bar)
+	o.MissingPrograms = image.missing
 	if err != nil {
 		return nil, err
 	}
-	return kubernetes.New(ctx, api, kubernetes.Options{ID: o.ID, Image: name, Progress: bar.wait, Note: bar.note, Disruptions: disruptions(plan.Plan)})
+	return kubernetes.New(ctx, api, kubernetes.Options{ID: o.ID, Image: image.name, Architecture: image.architecture, Progress: bar.wait, Note: bar.note, Disruptions: disruptions(plan.Plan)})
 }
 
 // disruptions are the events on Services that run already.

@@ -37,28 +37,36 @@ type imageNeeds struct {
 	nodes     []result.Node
 }
 
-// find returns the name of the image of a run's pods, and why it lacks proxies, and programs in some languages, by name.
-// If the user names none and a node lacks the image that the run needs, find builds and loads it.
-func (s imageSource) find(ctx context.Context, api *kubernetes.API, needs imageNeeds, bar *progress) (name string, missing map[string]string, err error) {
+// podImage is the image of a run's pods.
+type podImage struct {
+	name         string
+	architecture string            // of its programs; empty: not known, because rpclab did not build it
+	missing      map[string]string // why it lacks proxies, and programs in some languages, by name
+}
+
+// find returns the image of a run's pods. If the user names none and a node lacks the image that the run needs, find builds
+// and loads it.
+func (s imageSource) find(ctx context.Context, api *kubernetes.API, needs imageNeeds, bar *progress) (found podImage, err error) {
 	if name := cmp.Or(s.name, os.Getenv("RPCLAB_IMAGE")); name != "" {
-		return name, nil, nil
+		return podImage{name: name}, nil
 	}
 	dir, err := process.NewTempDir()
 	if err != nil {
-		return "", nil, err
+		return found, err
 	}
 	defer func() { err = errors.Join(err, dir.Remove()) }()
 	bar.wait("looking for the image of this run on the nodes")
 	contents := image.Options{Platform: platformOf(needs.nodes)}
-	if contents.Programs, missing, err = buildPrograms(ctx, needs.languages, contents.Platform, bar.wait); err != nil {
-		return "", nil, err
+	if contents.Programs, found.missing, err = buildPrograms(ctx, needs.languages, contents.Platform, bar.wait); err != nil {
+		return found, err
 	}
-	contents.Tools = withoutMissing(needs.tools, contents.Platform, missing)
+	contents.Tools = withoutMissing(needs.tools, contents.Platform, found.missing)
 	if contents.Program, err = image.Program(ctx, contents.Platform, dir.Path); err != nil {
-		return "", nil, err
+		return found, err
 	}
-	name, err = s.provide(ctx, api, contents, filepath.Join(dir.Path, "image.tar"), bar)
-	return name, missing, err
+	found.architecture = contents.Platform.Architecture
+	found.name, err = s.provide(ctx, api, contents, filepath.Join(dir.Path, "image.tar"), bar)
+	return found, err
 }
 
 // provide returns the name of an image. If a node lacks the image, provide builds it into an archive and loads it.
@@ -70,7 +78,7 @@ func (s imageSource) provide(ctx context.Context, api *kubernetes.API, contents 
 	if err != nil {
 		return "", err
 	}
-	lacking, known := api.LacksImage(ctx, full)
+	lacking, known := api.LacksImage(ctx, full, contents.Platform.Architecture)
 	loader, command := s.loader(api)
 	switch {
 	case known && len(lacking) == 0:
@@ -144,16 +152,17 @@ func (s imageSource) loader(api *kubernetes.API) (args []string, shown string) {
 	return api.LoadCommand, experiment.CommandLine(api.LoadCommand...)
 }
 
-// platformOf is the platform of the nodes if all have the same, else that of this machine.
+// platformOf is the platform of this machine if a Linux node has it, or if rpclab knows no node, else that of a Linux node.
 func platformOf(nodes []result.Node) v1.Platform {
 	platform, _ := image.Platform("") // never fails for the default
-	for i, node := range nodes {
-		if i == 0 {
-			platform = v1.Platform{OS: node.OS, Architecture: node.Arch}
-		} else if platform.Architecture != node.Arch {
-			platform, _ = image.Platform("")
-			break
+	var architectures []string
+	for _, node := range nodes {
+		if node.OS == platform.OS {
+			architectures = append(architectures, node.Arch)
 		}
+	}
+	if len(architectures) > 0 && !slices.Contains(architectures, platform.Architecture) {
+		platform.Architecture = architectures[0]
 	}
 	return platform
 }

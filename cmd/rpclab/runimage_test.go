@@ -56,3 +56,22 @@ func TestAnImageThatCannotBeLoadedIsPushedAndTheCommandRepeatedWithIt(t *testing
 		}
 	}
 }
+
+func TestThePlatformOfAnImageIsThatOfALinuxNode(t *testing.T) {
+	const here = runtime.GOARCH
+	node := func(system, architecture string) result.Node { return result.Node{OS: system, Arch: architecture} }
+	for name, test := range map[string]struct {
+		nodes []result.Node
+		want  string
+	}{
+		"nodes that rpclab may not list": {nil, here},
+		"nodes of another architecture":  {[]result.Node{node("linux", "s390x"), node("linux", "s390x")}, "s390x"},
+		"one like this machine":          {[]result.Node{node("linux", "s390x"), node("linux", here)}, here},
+		"none like this machine":         {[]result.Node{node("linux", "s390x"), node("linux", "ppc64le")}, "s390x"},
+		"Windows first":                  {[]result.Node{node("windows", here), node("linux", "s390x")}, "s390x"},
+	} {
+		if got := platformOf(test.nodes); got.OS != "linux" || got.Architecture != test.want {
+			t.Errorf("%s: the platform is %s, want linux/%s", name, got, test.want)
+		}
+	}
+}

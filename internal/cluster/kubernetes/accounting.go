@@ -96,9 +96,9 @@ func (d *deployment) CallCounts() map[string]uint64 {
 func (d *deployment) Failures() []string {
 	d.awaitReports()
 	d.mu.Lock()
-	failures := slices.Clone(d.account.Failures)
+	failures, wanted := slices.Clone(d.account.Failures), d.wanted
 	d.mu.Unlock()
-	for _, found := range d.run.problems(d.name, d.run.watcher.podsOf(d.name), d.spec.Replicas) {
+	for _, found := range d.run.problems(d.name, d.run.watcher.podsOf(d.name), wanted) {
 		failures = append(failures, strings.ReplaceAll(found.text, "\n", "; "))
 	}
 	return failures

@@ -60,7 +60,7 @@ func backendPods(scope objectScope, name string, spec cluster.Spec) (template co
 	role := roleProgram
 	if spec.Program == nil {
 		role, template.Spec = roleBackend, ownServer(scope, spec)
-	} else if template.Spec, err = programPod(scope.image, spec); err != nil {
+	} else if template.Spec, err = programPod(scope, spec); err != nil {
 		return template, err
 	}
 	template.Labels = scope.meta("", map[string]string{labelService: name, labelRole: role}).Labels
@@ -94,7 +94,7 @@ func ownServer(scope objectScope, spec cluster.Spec) corev1.PodSpec {
 		ready = cluster.Ready{Kind: cluster.ReadyTCP}
 	}
 	main.ReadinessProbe = readinessProbe(ready, port)
-	return podSpec(noPermissions, int64((spec.Drain + stopGrace).Seconds()), main)
+	return podSpec(scope, noPermissions, int64((spec.Drain + stopGrace).Seconds()), main)
 }
 
 // nodePort is the name of the service with a port on every node.

@@ -19,7 +19,7 @@ func callerJob(scope objectScope, name string, spec cluster.CallerSpec) *batchv1
 	if spec.Watches {
 		account = watcherAccount
 	}
-	pod := podSpec(account, callerGrace, container(mainContainer, scope.image, agentArgs(mainPort)))
+	pod := podSpec(scope, account, callerGrace, container(mainContainer, scope.image, agentArgs(mainPort)))
 	pod.RestartPolicy = corev1.RestartPolicyNever
 	if spec.Sidecar != nil {
 		always := corev1.ContainerRestartPolicyAlways

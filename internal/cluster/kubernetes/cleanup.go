@@ -25,6 +25,7 @@ type RunNamespace struct {
 	Dead      bool // its owner no longer renews the lease
 	// Restored says what Clean restored of what the run had changed outside of its namespace.
 	Restored []string
+	Remains  bool // Clean could not restore all, or not delete the namespace
 
 	object corev1.Namespace
 	lease  string // its resource version
@@ -33,18 +34,23 @@ type RunNamespace struct {
 // OwnerDead selects the namespaces of runs whose owner died.
 func OwnerDead(ns RunNamespace) bool { return ns.Dead }
 
-// Clean deletes the selected namespaces of runs, and returns them when they are gone.
+// Clean deletes the selected namespaces of runs, and returns them when they are gone. With an error, some remain.
 func (a *API) Clean(ctx context.Context, selected func(RunNamespace) bool) ([]RunNamespace, error) {
-	deleted, err := a.beginClean(ctx, selected)
+	cleaned, err := a.beginClean(ctx, selected)
 	errs := []error{err}
-	for _, ns := range deleted {
-		errs = append(errs, a.awaitRemoval(ctx, ns.Namespace, func(string) {}))
+	for i, ns := range cleaned {
+		if ns.Remains {
+			continue
+		}
+		err := a.awaitRemoval(ctx, ns.Namespace, func(string) {})
+		cleaned[i].Remains, errs = err != nil, append(errs, err)
 	}
-	return deleted, errors.Join(errs...)
+	return cleaned, errors.Join(errs...)
 }
 
-// beginClean begins to delete the selected namespaces, and returns them.
-func (a *API) beginClean(ctx context.Context, selected func(RunNamespace) bool) (deleting []RunNamespace, err error) {
+// beginClean restores what the runs of the selected namespaces have changed, and begins to delete these namespaces. A
+// namespace remains while it lists something that could not be restored.
+func (a *API) beginClean(ctx context.Context, selected func(RunNamespace) bool) (cleaned []RunNamespace, err error) {
 	all, err := a.survey(ctx)
 	if err != nil {
 		return nil, err
@@ -54,22 +60,17 @@ func (a *API) beginClean(ctx context.Context, selected func(RunNamespace) bool) 
 		if !selected(found) {
 			continue
 		}
-		if err := a.uncordonAll(ctx, &found.object); err != nil { // keep the namespace, which lists the nodes
-			errs = append(errs, err)
-			continue
+		nodes, uncordoned := a.uncordonAll(ctx, &found.object)
+		scaled, restored := a.restoreAll(ctx, &found.object)
+		found.Restored = append(nodes, scaled...)
+		err := errors.Join(uncordoned, restored)
+		if err == nil {
+			err = a.beginRemoval(ctx, found.Namespace, found.object.UID)
 		}
-		restored, err := a.restoreAll(ctx, &found.object)
-		if found.Restored = restored; err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		if err := a.beginRemoval(ctx, found.Namespace, found.object.UID); err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		deleting = append(deleting, found)
+		found.Remains, errs = err != nil, append(errs, err)
+		cleaned = append(cleaned, found)
 	}
-	return deleting, errors.Join(errs...)
+	return cleaned, errors.Join(errs...)
 }
 
 // survey lists the namespaces of runs. Clocks of two machines differ, so an owner counts as

@@ -46,25 +46,29 @@ func (c *cordons) add(ctx context.Context, node string) error {
 	return nil
 }
 
-// undo uncordons all nodes and forgets them: what others do to them later is not ours.
-func (c *cordons) undo() error {
+// undo uncordons all nodes and forgets them: what others do to them later is not ours. It returns those that it uncordoned.
+func (c *cordons) undo(ctx context.Context) (undone []string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.nodes) == 0 {
-		return nil
+		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, undoTimeout)
 	defer cancel()
 	var remaining []string
-	var errs []error
 	for _, node := range c.nodes {
-		if err := c.api.uncordon(ctx, node); err != nil {
-			errs, remaining = append(errs, err), append(remaining, node)
+		if failed := c.api.uncordon(ctx, node); failed != nil {
+			err, remaining = errors.Join(err, failed), append(remaining, node)
+		} else {
+			undone = append(undone, node)
 		}
 	}
 	c.nodes = remaining
-	return errors.Join(append(errs, c.write(ctx, remaining))...)
+	return undone, errors.Join(err, ignoreNotFound(c.write(ctx, remaining)))
 }
+
+// undoTimeout is how long it may take to restore what a run has changed.
+const undoTimeout = 10 * time.Second
 
 // write stores the cordoned nodes as an annotation of the namespace.
 func (c *cordons) write(ctx context.Context, nodes []string) error {
@@ -78,15 +82,17 @@ func (c *cordons) any() bool {
 	return len(c.nodes) > 0
 }
 
-// uncordonAll uncordons the nodes that a run has written to its namespace.
-func (a *API) uncordonAll(ctx context.Context, namespace *corev1.Namespace) error {
-	var errs []error
-	for node := range strings.SplitSeq(namespace.Annotations[noteCordoned], ",") {
-		if node != "" {
-			errs = append(errs, a.uncordon(ctx, node))
-		}
+// uncordonAll uncordons the nodes that a run has written to its namespace, and says which it uncordoned.
+func (a *API) uncordonAll(ctx context.Context, namespace *corev1.Namespace) (restored []string, err error) {
+	listed := cordons{api: a, namespace: namespace.Name}
+	if text := namespace.Annotations[noteCordoned]; text != "" {
+		listed.nodes = strings.Split(text, ",")
 	}
-	return errors.Join(errs...)
+	nodes, err := listed.undo(ctx)
+	for _, node := range nodes {
+		restored = append(restored, fmt.Sprintf("Node %s: not cordoned any more", node))
+	}
+	return restored, err
 }
 
 // uncordon uncordons a node, if it still exists.

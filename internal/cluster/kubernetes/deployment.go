@@ -35,6 +35,7 @@ type deployment struct {
 	tasks  sync.WaitGroup
 
 	mu         sync.Mutex
+	wanted     int // replicas: those of spec, or of the last Scale
 	replicas   map[types.UID]*replica
 	account    cluster.Accounting
 	noMeters   string // why the usage of the user's servers is not known; empty: meters measure it
@@ -52,7 +53,7 @@ func deploy(ctx context.Context, run *run, spec cluster.Spec) (cluster.Deploymen
 		return nil, fmt.Errorf("deploy %s: %d replicas; at least 1 is needed", spec.Name, spec.Replicas)
 	}
 	d := &deployment{
-		run: run, name: run.uniqueName(spec.Name), spec: spec, endpoints: cluster.NewEndpoints(),
+		run: run, name: run.uniqueName(spec.Name), spec: spec, endpoints: cluster.NewEndpoints(), wanted: spec.Replicas,
 		replicas: map[types.UID]*replica{}, account: cluster.NewAccounting(),
 	}
 	d.ctx, d.cancel = context.WithCancel(run.ctx)
@@ -137,7 +138,7 @@ func (d *deployment) template(ctx context.Context) (corev1.PodTemplateSpec, erro
 	}
 	maps.Copy(c.template.Labels, d.run.meta("", map[string]string{labelService: d.name, labelRole: roleProgram}).Labels)
 	addToken(&c.template.Spec)
-	addFaultProxy(&c.template.Spec, d.run.image, d.spec)
+	addFaultProxy(&c.template.Spec, d.run.objectScope, d.spec)
 	inject(d.spec.Mesh, &c.template)
 	return c.template, d.run.api.apply(ctx, c.objects...)
 }
@@ -319,7 +320,8 @@ func (d *deployment) Remove() error {
 	defer cancel()
 	d.cancel()
 	d.tasks.Wait()
-	errs := []error{d.run.cordons.undo(), d.deleteObjects(ctx)}
+	_, uncordoned := d.run.cordons.undo(ctx)
+	errs := []error{uncordoned, d.deleteObjects(ctx)}
 	for ctx.Err() == nil {
 		changed := d.run.watcher.change()
 		// Repeated, because the controller may create pods until it sees the deletion.

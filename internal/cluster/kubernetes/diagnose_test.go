@@ -1,12 +1,18 @@
 package kubernetes
 
 import (
+	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"rpclab/internal/cluster"
 )
 
 func pod(change func(*corev1.Pod)) *corev1.Pod {
@@ -114,24 +120,97 @@ func TestUnexpectedExitIsReportedOnce(t *testing.T) {
 			LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "OOMKilled", ExitCode: 137}}}}
 		pod.Spec.Containers = []corev1.Container{{Name: mainContainer, Resources: resources(0, 64<<20)}}
 	})
-	failures := unexpectedExits(exited, 0, false)
+	failures := unexpectedExits(exited, nil, false)
 	if want := "pod greeter-1-a was OOMKilled: its memory limit is 64Mi; raise server.memory"; len(failures) != 1 || failures[0] != want {
 		t.Errorf("failures %q, want %q", failures, want)
 	}
 	if again := unexpectedExits(exited, exits(exited), false); again != nil {
 		t.Errorf("the same exit is reported again: %q", again)
 	}
-	if stopped := unexpectedExits(exited, 0, true); stopped != nil {
+	if stopped := unexpectedExits(exited, nil, true); stopped != nil {
 		t.Errorf("the exit of a stopped pod is the failure %q, want none", stopped)
 	}
 	evicted := pod(func(pod *corev1.Pod) {
 		pod.Status.Phase, pod.Status.Reason, pod.Status.Message = corev1.PodFailed, "Evicted", "the node was low on memory"
 	})
-	failures = unexpectedExits(evicted, 0, false)
+	failures = unexpectedExits(evicted, nil, false)
 	if want := "pod greeter-1-a was evicted (Evicted): the node was low on memory"; len(failures) != 1 || failures[0] != want {
 		t.Errorf("failures %q, want %q", failures, want)
 	}
 	if again := unexpectedExits(evicted, exits(evicted), false); again != nil {
 		t.Errorf("the same eviction is reported again: %q", again)
 	}
+}
+
+func TestTheContainerThatExitedIsNamed(t *testing.T) {
+	exited := func(name string, restarts int32, code int32) corev1.ContainerStatus {
+		status := corev1.ContainerStatus{Name: name, RestartCount: restarts}
+		if restarts > 0 {
+			status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{Reason: "Error", ExitCode: code}
+		}
+		return status
+	}
+	of := func(all ...corev1.ContainerStatus) *corev1.Pod {
+		return pod(func(pod *corev1.Pod) { pod.Status.ContainerStatuses = all })
+	}
+	noted := exits(of(exited(proxyContainer, 1, 9), exited(mainContainer, 0, 0)))
+	for name, test := range map[string]struct {
+		proxy, main corev1.ContainerStatus
+		want        string
+	}{
+		"the server, after the fault proxy": {exited(proxyContainer, 1, 9), exited(mainContainer, 1, 3),
+			"the server of pod greeter-1-a exited unexpectedly: Error, exit code 3"},
+		"the fault proxy, again": {exited(proxyContainer, 2, 7), exited(mainContainer, 0, 0),
+			"the fault proxy of pod greeter-1-a exited unexpectedly: Error, exit code 7"},
+		"both": {exited(proxyContainer, 2, 7), exited(mainContainer, 1, 3),
+			"the fault proxy of pod greeter-1-a exited unexpectedly: Error, exit code 7; the server of pod greeter-1-a exited unexpectedly: Error, exit code 3"},
+		"none": {exited(proxyContainer, 1, 9), exited(mainContainer, 0, 0), ""},
+	} {
+		if got := strings.Join(unexpectedExits(of(test.proxy, test.main), noted, false), "; "); got != test.want {
+			t.Errorf("%s: the failures are %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+// Events stay for an hour, so a warning that pods were not created applies only while there are fewer pods than there should
+// be now.
+func TestPodsThatTheClusterDoesNotCreateAreFailures(t *testing.T) {
+	refused := warning("ReplicaSet", "greeter-1-x", "FailedCreate", `pods "a" is forbidden: exceeded quota: q`)
+	for name, test := range map[string]struct {
+		replicas, scaled, pods int
+		want                   bool
+	}{
+		"scaled beyond a quota":                 {3, 10, 5, true},
+		"scaled down after a transient problem": {3, 2, 2, false},
+		"as many as at the beginning":           {3, 3, 3, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var pods []*corev1.Pod
+			for i := range test.pods {
+				pods = append(pods, backendPod(fmt.Sprint("greeter-1-", i), int64(i)))
+			}
+			watcher, _ := watcherOf(pods...)
+			watcher.events = eventsOf(refused)
+			api := fakeAPI(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				fmt.Fprint(w, "{}")
+			})
+			d := &deployment{run: &run{api: api, watcher: watcher}, name: "greeter-1", spec: cluster.Spec{Replicas: test.replicas}}
+			if _, err := d.Scale(t.Context(), test.scaled); err != nil {
+				t.Fatal(err)
+			}
+			if failures := d.Failures(); (len(failures) > 0) != test.want {
+				t.Errorf("the failures are %q, want the quota in them: %t", failures, test.want)
+			}
+		})
+	}
+}
+
+// eventsOf lists some events.
+func eventsOf(all ...*corev1.Event) corelisters.EventLister {
+	known := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	for _, event := range all {
+		_ = known.Add(event)
+	}
+	return corelisters.NewEventLister(known)
 }

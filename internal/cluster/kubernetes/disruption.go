@@ -196,7 +196,8 @@ func owns(d *appsv1.Deployment, pod *corev1.Pod) bool {
 
 // Remove restores what events have changed, and removes the copies.
 func (d *disturbed) Remove() error {
-	return errors.Join(d.run.scales.undo(), d.awaitSteady(), d.existing.Remove())
+	_, err := d.run.scales.undo(context.Background())
+	return errors.Join(err, d.awaitSteady(), d.existing.Remove())
 }
 
 // awaitSteady returns when the pods of a disturbed Deployment are all there and ready.

@@ -43,6 +43,9 @@ func (d *deployment) Scale(ctx context.Context, replicas int) ([]string, error) 
 	if err := d.run.api.setReplicas(ctx, d.run.namespace, d.name, replicas); err != nil {
 		return nil, fmt.Errorf("scale %s to %d: %w", d.name, replicas, err)
 	}
+	d.mu.Lock()
+	d.wanted = replicas
+	d.mu.Unlock()
 	return identities(d.awaitLeaving(ctx, active, leaving)), nil
 }
 
@@ -98,7 +101,7 @@ func (d *deployment) Rollout(ctx context.Context, next *cluster.Program) ([]stri
 	case next != nil:
 		spec := d.spec
 		spec.Program = next
-		pod, err := programPod(d.run.image, spec)
+		pod, err := programPod(d.run.objectScope, spec)
 		if err == nil {
 			err = d.run.api.apply(ctx, filesOf(d.run.objectScope, next)...)
 		}

@@ -1,14 +1,16 @@
 package kubernetes
 
 import (
+	"maps"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"rpclab/internal/cluster"
 )
 
 // addFaultProxy adds a fault proxy to a pod, if the servers have one. An agent runs it, because rpclab's commands and
-// keys reach it through standard input. The pod is ready when both containers are.
-func addFaultProxy(pod *corev1.PodSpec, image string, spec cluster.Spec) {
+// keys reach it through standard input. The pod is ready when both containers are, on nodes that both run on.
+func addFaultProxy(pod *corev1.PodSpec, scope objectScope, spec cluster.Spec) {
 	if !hasFaultProxy(spec) {
 		return
 	}
@@ -17,12 +19,15 @@ func addFaultProxy(pod *corev1.PodSpec, image string, spec cluster.Spec) {
 	if spec.ProxyTLS != nil {
 		program = append(program, "--tls")
 	}
-	proxy := container(proxyContainer, image, agentArgs(agentPort(spec), program...))
+	proxy := container(proxyContainer, scope.image, agentArgs(agentPort(spec), program...))
 	proxy.ReadinessProbe = readinessProbe(cluster.Ready{Kind: cluster.ReadyHTTP, Path: "/"}, readyPort(spec))
 	user := int64(nobody)
 	proxy.SecurityContext.RunAsUser = &user
 	proxy.VolumeMounts = []corev1.VolumeMount{tokenMount, {Name: "rpclab-tmp", MountPath: "/tmp"}}
 	pod.Containers = append(pod.Containers, proxy)
+	chosen := pod.NodeSelector // of a copied template
+	pod.NodeSelector = scope.nodes()
+	maps.Copy(pod.NodeSelector, chosen)
 	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: "rpclab-tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
 }
 

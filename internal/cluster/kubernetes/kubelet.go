@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -30,10 +31,13 @@ type samples map[string]sample
 
 // ContainerUsage is what the containers of a name in the pods of a namespace have used since
 // they started, by pod: CPU time, and the present resident memory. Each sample is newer than
-// the request, which takes some 10 s. It needs permission to get nodes/proxy.
-func (a *API) ContainerUsage(ctx context.Context, namespace, container string, nodes []string) (map[string]cluster.Usage, error) {
+// the request, which takes some 10 s. running returns the nodes of the pods whose container runs now, by pod: ContainerUsage
+// waits for a sample of each that keeps running. It needs permission to get nodes/proxy.
+func (a *API) ContainerUsage(ctx context.Context, namespace, container string, running func() map[string]string) (map[string]cluster.Usage, error) {
 	ctx, cancel := context.WithTimeout(ctx, summaryTimeout)
 	defer cancel()
+	expected := running()
+	nodes := slices.Compact(slices.Sorted(maps.Values(expected)))
 	old := samples{}
 	tick := time.NewTicker(summaryPause)
 	defer tick.Stop()
@@ -42,23 +46,31 @@ func (a *API) ContainerUsage(ctx context.Context, namespace, container string, n
 		if err != nil {
 			return nil, err
 		}
-		used, fresh := map[string]cluster.Usage{}, true
+		used, waiting := map[string]cluster.Usage{}, []string(nil)
 		for pod, last := range now {
 			first, known := old[pod]
 			if !known {
 				first, old[pod] = last, last
 			}
 			// Both are times of the same clock, which may be wrong.
-			fresh = fresh && !last.at.Equal(first.at)
+			if last.at.Equal(first.at) {
+				waiting = append(waiting, pod)
+			}
 			used[pod] = last.used
 		}
-		if fresh {
+		for pod := range running() {
+			_, measured := now[pod]
+			if _, was := expected[pod]; was && !measured {
+				waiting = append(waiting, pod)
+			}
+		}
+		if len(waiting) == 0 {
 			return used, nil
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("the kubelets of %v did not measure containers %s again: %w", nodes, container, ctx.Err())
+			return nil, fmt.Errorf("the kubelets of %v did not measure containers %s of %v again: %w", nodes, container, slices.Sorted(slices.Values(waiting)), ctx.Err())
 		}
 	}
 }

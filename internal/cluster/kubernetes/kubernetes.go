@@ -15,6 +15,9 @@ type Options struct {
 	// ID is that of the run, which names its namespace: rpclab-<id>.
 	ID    string
 	Image string // of rpclab, as nodes know it: rpclab:v1.2.3
+	// Architecture of the programs in the image, whose pods run on Linux nodes of this architecture only: amd64. Empty: on all
+	// nodes.
+	Architecture string
 	// Progress receives what the run waits for, in one line; may be nil.
 	Progress func(string)
 	// Disruptions are permitted on Services that run already.
@@ -50,7 +53,13 @@ func New(ctx context.Context, api *API, options Options) (*Cluster, error) {
 		return nil, err
 	}
 	options.Progress("looking for runs that were killed")
-	if _, err := api.beginClean(ctx, OwnerDead); err != nil { // of another run: this one can start
+	cleaned, err := api.beginClean(ctx, OwnerDead)
+	for _, dead := range cleaned {
+		for _, restored := range dead.Restored {
+			options.Note(fmt.Sprintf("%s, after the run %s was killed", restored, dead.Run))
+		}
+	}
+	if err != nil { // of another run: this one can start
 		options.Progress(fmt.Sprintf("objects of an earlier run remain: %v", err))
 	}
 	if err := ctx.Err(); err != nil {
@@ -63,7 +72,7 @@ func New(ctx context.Context, api *API, options Options) (*Cluster, error) {
 		}
 		options.Note(text)
 	}
-	created := newRun(api, objectScope{prefix + options.ID, options.ID, options.Image}, options.Progress, options.Note)
+	created := newRun(api, objectScope{prefix + options.ID, options.ID, options.Image, options.Architecture}, options.Progress, options.Note)
 	if err := created.create(ctx); err != nil {
 		return nil, errors.Join(err, created.close())
 	}
@@ -93,8 +102,9 @@ func (c *Cluster) StartCallers(ctx context.Context, spec cluster.CallerSpec) ([]
 
 // ProxyUsage implements [cluster.MeshProxies].
 func (c *Cluster) ProxyUsage(ctx context.Context, mesh string) (map[string]cluster.Usage, error) {
-	nodes := nodesWithProxy(c.run.watcher.allPods(), mesh)
-	return c.run.api.ContainerUsage(ctx, c.run.namespace, meshes[mesh].proxy, nodes)
+	return c.run.api.ContainerUsage(ctx, c.run.namespace, meshes[mesh].proxy, func() map[string]string {
+		return runningProxies(c.run.watcher.allPods(), mesh)
+	})
 }
 
 // Close deletes the namespace with its objects, and returns when it is gone.

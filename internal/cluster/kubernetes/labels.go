@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"maps"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -44,7 +45,18 @@ const (
 const noteContainer = "kubectl.kubernetes.io/default-container"
 
 // objectScope is the namespace, run and image of objects.
-type objectScope struct{ namespace, id, image string }
+type objectScope struct {
+	namespace, id, image string
+	architecture         string // of the image; empty: not known
+}
+
+// nodes select the nodes that the image runs on. It contains programs for Linux.
+func (s objectScope) nodes() map[string]string {
+	if s.architecture == "" {
+		return map[string]string{}
+	}
+	return map[string]string{corev1.LabelOSStable: string(corev1.Linux), corev1.LabelArchStable: s.architecture}
+}
 
 // meta returns the metadata of an object of the run, with more labels.
 func (s objectScope) meta(name string, more map[string]string) metav1.ObjectMeta {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// kubeconfigs has the contexts that kind, k3d and minikube write, and another.
+// kubeconfigs has the contexts that kind, k3d and minikube write, one with a command of its own, and others.
 const kubeconfigs = `
 apiVersion: v1
 kind: Config
@@ -28,6 +28,8 @@ contexts:
 - {name: k3d-mine, context: {cluster: k3d-mine, user: admin}}
 - {name: second, context: {cluster: minikube, user: second}}
 - {name: prod, context: {cluster: prod, user: admin}}
+- {name: own, context: {cluster: prod, user: admin, extensions: [{name: rpclab, extension: {load-image: [./load, --all]}}]}}
+- {name: wrong, context: {cluster: prod, user: admin, extensions: [{name: rpclab, extension: {load-image: ./load}}]}}
 `
 
 func TestLoadCommandIsThatOfTheToolThatMadeTheCluster(t *testing.T) {
@@ -44,6 +46,8 @@ func TestLoadCommandIsThatOfTheToolThatMadeTheCluster(t *testing.T) {
 		"k3d-mine": "k3d image import --cluster mine",
 		"second":   "minikube image load --profile second",
 		"prod":     "",
+		"own":      "./load --all",
+		"wrong":    "",
 		"nowhere":  "",
 	} {
 		if got := strings.Join(loadCommand(*config, context), " "); got != want {

@@ -127,13 +127,13 @@ func proxyOf(pod *corev1.Pod, name string) *corev1.ContainerStatus {
 	return nil
 }
 
-// nodesWithProxy are the nodes of the pods that have the mesh's proxy, sorted.
-func nodesWithProxy(pods []*corev1.Pod, name string) []string {
-	nodes := map[string]bool{}
+// runningProxies are the nodes of the pods in which the mesh's proxy runs, by pod.
+func runningProxies(pods []*corev1.Pod, name string) map[string]string {
+	nodes := map[string]string{}
 	for _, pod := range pods {
-		if pod.Spec.NodeName != "" && proxyOf(pod, name) != nil {
-			nodes[pod.Spec.NodeName] = true
+		if status := proxyOf(pod, name); status != nil && status.State.Running != nil {
+			nodes[pod.Name] = pod.Spec.NodeName
 		}
 	}
-	return slices.Sorted(maps.Keys(nodes))
+	return nodes
 }

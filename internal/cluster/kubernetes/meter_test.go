@@ -31,7 +31,7 @@ func TestAMeterJoinsTheProcessesOfTheServer(t *testing.T) {
 	if len(c.Resources.Requests)+len(c.Resources.Limits)+len(c.Ports) > 0 {
 		t.Errorf("the container has resources %+v and ports %v, which Kubernetes refuses", c.Resources, c.Ports)
 	}
-	made, err := programPod("rpclab:1", programSpec)
+	made, err := programPod(testScope, programSpec)
 	if err != nil {
 		t.Fatal(err)
 	}

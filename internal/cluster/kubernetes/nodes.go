@@ -35,8 +35,11 @@ func (d *deployment) Drain(ctx context.Context, n int) ([]string, error) {
 	evicted := slices.DeleteFunc(d.active(), func(backend *replica) bool { return !slices.Contains(nodes, backend.node()) })
 	return identities(evicted), inParallel(evicted, func(backend *replica) error {
 		backend.sample()
-		backend.expectExit()
-		return d.run.api.evict(ctx, d.run.namespace, backend.name)
+		err := d.run.api.evict(ctx, d.run.namespace, backend.name)
+		if err == nil {
+			backend.expectExit()
+		}
+		return err
 	})
 }
 

@@ -2,9 +2,16 @@ package kubernetes
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"rpclab/internal/cluster"
 )
 
 // refusals is an API server whose PodDisruptionBudget refuses so many evictions. It calls last before the last.
@@ -44,5 +51,48 @@ func TestEvictionThatABudgetRefusesToTheEndIsExplained(t *testing.T) {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error %q does not contain %q", err, want)
 		}
+	}
+}
+
+// A backend that the API server evicts stops. One that it does not evict, for another reason than a budget, stays.
+func TestADrainEvictsBackendsOfTheNode(t *testing.T) {
+	for name, test := range map[string]struct {
+		status int
+		answer string
+		stops  bool
+	}{
+		"evicted":   {http.StatusCreated, `{"kind":"Status","apiVersion":"v1","status":"Success"}`, true},
+		"forbidden": {http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked []string
+			api := fakeAPI(t, func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				if !strings.Contains(r.URL.Path, "/pods/") {
+					fmt.Fprint(w, "{}")
+					return
+				}
+				asked = append(asked, r.Method+" "+r.URL.Path)
+				w.WriteHeader(test.status)
+				fmt.Fprint(w, test.answer)
+			})
+			there, elsewhere := backendPod("greeter-1-a", 1), backendPod("greeter-1-b", 2)
+			there.Spec.NodeName, elsewhere.Spec.NodeName = "n1", "n2"
+			watcher, _ := watcherOf(there, elsewhere)
+			d := &deployment{run: &run{api: api, watcher: watcher, objectScope: testScope, cordons: cordons{api: api, namespace: testScope.namespace}}, name: "greeter-1",
+				replicas: map[types.UID]*replica{}}
+			for _, pod := range []*corev1.Pod{there, elsewhere} {
+				d.replicas[pod.UID] = newReplica(d.run, pod, cluster.Spec{})
+			}
+			if _, err := d.Drain(t.Context(), 1); (err == nil) != test.stops {
+				t.Errorf("error %v", err)
+			}
+			if want := []string{"POST /api/v1/namespaces/rpclab-r1/pods/greeter-1-a/eviction"}; !slices.Equal(asked, want) {
+				t.Errorf("the requests are %q, want %q", asked, want)
+			}
+			if stops := d.replicas["greeter-1-a"].isStopping(); stops != test.stops {
+				t.Errorf("the backend is stopping: %t, want %t", stops, test.stops)
+			}
+		})
 	}
 }

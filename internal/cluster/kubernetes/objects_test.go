@@ -18,7 +18,7 @@ import (
 	"rpclab/internal/testkit"
 )
 
-var testScope = objectScope{namespace: "rpclab-r1", id: "r1", image: "rpclab:v1"}
+var testScope = objectScope{namespace: "rpclab-r1", id: "r1", image: "rpclab:v1", architecture: "amd64"}
 
 // document prints objects as one YAML file.
 func document(t *testing.T, objects ...object) string {
@@ -100,7 +100,7 @@ func TestAStopSignalThatTheClusterIgnores(t *testing.T) {
 // A version with another stop signal names the system too: the API server refuses the signal otherwise.
 func TestARolloutSetsTheFieldsOfItsProgram(t *testing.T) {
 	for signal, want := range map[string]string{"INT": `"os":{"name":"linux"}`, "": `"os":null`} {
-		pod, err := programPod("rpclab:1", cluster.Spec{Name: "orders", Port: 8080, Program: &cluster.Program{Image: "orders:2", Signal: signal}})
+		pod, err := programPod(testScope, cluster.Spec{Name: "orders", Port: 8080, Program: &cluster.Program{Image: "orders:2", Signal: signal}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -57,10 +57,16 @@ func container(name, image string, args []string) corev1.Container {
 		},
 		VolumeMounts: []corev1.VolumeMount{
 			{Name: "token", MountPath: secretDir, ReadOnly: true},
-			{Name: "tmp", MountPath: "/tmp"},
+			tmpMount,
 		},
 	}
 }
+
+// tmpMount and tmpVolume are the directory of a pod that everyone may write to.
+var (
+	tmpMount  = corev1.VolumeMount{Name: "tmp", MountPath: "/tmp"}
+	tmpVolume = corev1.Volume{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}
+)
 
 // podFields are the variables with the name and the address of a pod.
 func podFields() []corev1.EnvVar {
@@ -112,12 +118,13 @@ func readinessProbe(ready cluster.Ready, port int) *corev1.Probe {
 }
 
 // podSpec is the common part of all pods, with a grace period in seconds.
-func podSpec(account string, grace int64, containers ...corev1.Container) corev1.PodSpec {
+func podSpec(scope objectScope, account string, grace int64, containers ...corev1.Container) corev1.PodSpec {
 	yes, user, mode, mountToken := true, int64(nobody), int32(0o440), account != noPermissions
 	return corev1.PodSpec{
 		ServiceAccountName: account, AutomountServiceAccountToken: &mountToken,
 		EnableServiceLinks:            new(bool),
 		TerminationGracePeriodSeconds: &grace,
+		NodeSelector:                  scope.nodes(),
 		Containers:                    containers,
 		SecurityContext: &corev1.PodSecurityContext{
 			RunAsNonRoot: &yes, RunAsUser: &user, RunAsGroup: &user, FSGroup: &user,
@@ -125,7 +132,7 @@ func podSpec(account string, grace int64, containers ...corev1.Container) corev1
 		},
 		Volumes: []corev1.Volume{
 			{Name: "token", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: secretName, DefaultMode: &mode}}},
-			{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+			tmpVolume,
 		},
 	}
 }

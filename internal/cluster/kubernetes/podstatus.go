@@ -75,43 +75,50 @@ func counted(pod *corev1.Pod, container string) string {
 	return ""
 }
 
-// exits is how often the pod's server, and the fault proxy before it, have exited. An eviction ends them, too.
-func exits(pod *corev1.Pod) (n int32) {
-	exited := eviction(pod) != ""
+// byEviction is the name in [exits] of an eviction, which ends all containers.
+const byEviction = ""
+
+// exits is how often the pod's server, and the fault proxy before it, have exited, by the name of the container.
+func exits(pod *corev1.Pod) map[string]int32 {
+	counts := map[string]int32{}
+	if eviction(pod) != "" {
+		counts[byEviction] = 1
+	}
 	for _, status := range pod.Status.ContainerStatuses {
-		if counted(pod, status.Name) != "" {
-			n, exited = n+status.RestartCount, exited || status.State.Terminated != nil
+		n := status.RestartCount
+		if status.State.Terminated != nil {
+			n++
+		}
+		if counted(pod, status.Name) != "" && n > 0 {
+			counts[status.Name] = n
 		}
 	}
-	if exited {
-		n++
-	}
-	return n
+	return counts
 }
 
 // unexpectedExits describes how the pod's server, or its fault proxy, exited, if it exited more often than noted. A
 // stopped pod may exit in any way but by an eviction.
-func unexpectedExits(pod *corev1.Pod, noted int32, stopped bool) (failures []string) {
-	if exits(pod) <= noted {
-		return nil
-	}
-	if evicted := eviction(pod); evicted != "" {
-		return []string{fmt.Sprintf("pod %s %s", pod.Name, evicted)}
-	}
-	if stopped {
+func unexpectedExits(pod *corev1.Pod, noted map[string]int32, stopped bool) (failures []string) {
+	now := exits(pod)
+	switch {
+	case now[byEviction] > noted[byEviction]:
+		return []string{fmt.Sprintf("pod %s %s", pod.Name, eviction(pod))}
+	case now[byEviction] > 0 || stopped:
 		return nil
 	}
 	for _, status := range pod.Status.ContainerStatuses {
-		terminated, what := cmp.Or(status.State.Terminated, status.LastTerminationState.Terminated), counted(pod, status.Name)
-		if what == "" || terminated == nil {
+		terminated := cmp.Or(status.State.Terminated, status.LastTerminationState.Terminated)
+		if terminated == nil || now[status.Name] <= noted[status.Name] {
 			continue
 		}
-		if terminated.Reason == oomKilled {
-			return []string{outOfMemory(pod)}
+		what := counted(pod, status.Name)
+		if terminated.Reason == oomKilled && status.Name == serverOf(pod) {
+			failures = append(failures, outOfMemory(pod))
+		} else {
+			failures = append(failures, fmt.Sprintf("the %s of pod %s exited unexpectedly: %s", what, pod.Name, howExited(terminated)))
 		}
-		return []string{fmt.Sprintf("the %s of pod %s exited unexpectedly: %s", what, pod.Name, howExited(terminated))}
 	}
-	return nil
+	return failures
 }
 
 // fateOf says what happened to a pod; empty: it runs.

@@ -15,7 +15,7 @@ import (
 
 // programPod is a pod with a server of the user's. It has no permissions and no secret but the files of the
 // program. Its root file system is writable, because servers write where they want.
-func programPod(image string, spec cluster.Spec) (corev1.PodSpec, error) {
+func programPod(scope objectScope, spec cluster.Spec) (corev1.PodSpec, error) {
 	program := *spec.Program
 	args, env, err := program.For(inPod(portOf(spec)))
 	if err != nil {
@@ -30,13 +30,14 @@ func programPod(image string, spec cluster.Spec) (corev1.PodSpec, error) {
 	main.Ports = []corev1.ContainerPort{{Name: "grpc", ContainerPort: int32(portOf(spec)), Protocol: corev1.ProtocolTCP}}
 	main.ReadinessProbe = readinessProbe(program.Ready, portOf(spec))
 	main.SecurityContext.ReadOnlyRootFilesystem = nil
-	main.VolumeMounts = []corev1.VolumeMount{{Name: "tmp", MountPath: "/tmp"}}
-	pod := podSpec(noPermissions, 0, main)
-	pod.Volumes = []corev1.Volume{{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+	main.VolumeMounts = []corev1.VolumeMount{tmpMount}
+	pod := podSpec(scope, noPermissions, 0, main)
+	pod.NodeSelector = nil // the image of the user may be for other nodes
+	pod.Volumes = []corev1.Volume{tmpVolume}
 	mountFiles(&pod, &pod.Containers[0], program.Files, slices.Sorted(maps.Keys(program.Files)))
 	stopProgram(&pod, spec)
 	addToken(&pod)
-	addFaultProxy(&pod, image, spec)
+	addFaultProxy(&pod, scope, spec)
 	return pod, nil
 }
 

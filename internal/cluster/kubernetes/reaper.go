@@ -22,6 +22,9 @@ func reaperObjects(scope objectScope) []object {
 	chosen := map[string]string{labelService: reaper}
 	one, history, grace := int32(1), int32(0), int64(1)
 	program := container(mainContainer, scope.image, []string{"reap", "--namespace", scope.namespace})
+	program.VolumeMounts = []corev1.VolumeMount{tmpMount} // no agent, so no token of agents
+	pod := podSpec(scope, reaper, grace, program)
+	pod.Volumes = []corev1.Volume{tmpVolume}
 	return append(account(scope.meta(reaper, nil),
 		rbacv1.PolicyRule{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{leaseName}, Verbs: []string{"get"}},
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces"}, ResourceNames: []string{scope.namespace}, Verbs: []string{"get", "delete"}},
@@ -32,7 +35,7 @@ func reaperObjects(scope objectScope) []object {
 			Selector: &metav1.LabelSelector{MatchLabels: chosen},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: scope.meta("", chosen).Labels},
-				Spec:       podSpec(reaper, grace, program),
+				Spec:       pod,
 			},
 		},
 	})

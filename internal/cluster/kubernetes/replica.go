@@ -38,7 +38,7 @@ type replica struct {
 	mu         sync.Mutex
 	pod        *corev1.Pod         // as last seen
 	ran        time.Time           // when its containers were first seen running; zero: not yet
-	noted      int32               // exits that update has described
+	noted      map[string]int32    // exits that update has described, as [exits] counts them
 	stopping   bool                // its exit is expected
 	process    *agent.Process      // of the server, or of the fault proxy before it; nil: not attached
 	controller *control.Controller // of the process
@@ -212,7 +212,7 @@ func (r *replica) isStopping() bool {
 func (r *replica) hasUnreportedExit() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.process == nil || r.stopping || r.pod.DeletionTimestamp != nil || r.noted > 0 {
+	if r.process == nil || r.stopping || r.pod.DeletionTimestamp != nil || len(r.noted) > 0 {
 		return false
 	}
 	select {

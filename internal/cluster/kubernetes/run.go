@@ -68,7 +68,9 @@ func (r *run) noteOnce(text string) {
 
 // close deletes the namespace with its objects, and returns when it is gone.
 func (r *run) close() error {
-	undone := errors.Join(r.cordons.undo(), r.scales.undo())
+	_, uncordoned := r.cordons.undo(context.Background())
+	_, scaled := r.scales.undo(context.Background())
+	undone := errors.Join(uncordoned, scaled)
 	r.cancel()
 	r.tasks.Wait()
 	if r.watcher != nil {

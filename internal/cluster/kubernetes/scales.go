@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -67,18 +66,23 @@ func (a *API) checkScaled(ctx context.Context, d *appsv1.Deployment, own string)
 	return nil
 }
 
-// undo restores all numbers and forgets them.
-func (s *scales) undo() error {
+// undo restores all numbers and forgets them. It says what it restored.
+func (s *scales) undo(ctx context.Context) (restored []string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.before) == 0 {
-		return nil
+		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, undoTimeout)
 	defer cancel()
 	remaining, err := s.api.restore(ctx, s.before)
+	for _, title := range slices.Sorted(maps.Keys(s.before)) {
+		if _, failed := remaining[title]; !failed {
+			restored = append(restored, fmt.Sprintf("Deployment %s: %d replicas again", title, s.before[title]))
+		}
+	}
 	s.before = remaining
-	return errors.Join(err, s.write(ctx, remaining))
+	return restored, errors.Join(err, ignoreNotFound(s.write(ctx, remaining)))
 }
 
 // any says whether a number is not restored.
@@ -102,21 +106,13 @@ func (s *scales) write(ctx context.Context, all map[string]int32) error {
 
 // restoreAll restores the numbers of replicas that a run has written to its namespace, and says what it restored.
 func (a *API) restoreAll(ctx context.Context, namespace *corev1.Namespace) (restored []string, err error) {
-	text := namespace.Annotations[noteScaled]
-	if text == "" {
-		return nil, nil
-	}
-	before := map[string]int32{}
-	if err := json.Unmarshal([]byte(text), &before); err != nil {
-		return nil, fmt.Errorf("namespace %s: annotation %s: %w", namespace.Name, noteScaled, err)
-	}
-	remaining, err := a.restore(ctx, before)
-	for _, title := range slices.Sorted(maps.Keys(before)) {
-		if _, failed := remaining[title]; !failed {
-			restored = append(restored, fmt.Sprintf("Deployment %s: %d replicas again", title, before[title]))
+	listed := scales{api: a, namespace: namespace.Name}
+	if text := namespace.Annotations[noteScaled]; text != "" {
+		if err := json.Unmarshal([]byte(text), &listed.before); err != nil {
+			return nil, fmt.Errorf("namespace %s: annotation %s: %w", namespace.Name, noteScaled, err)
 		}
 	}
-	return restored, err
+	return listed.undo(ctx)
 }
 
 // restore scales Deployments, if they still exist, and returns those that remain as they are.

@@ -32,27 +32,34 @@ func (a *API) tunnel(ctx context.Context, namespace, pod string, port int) (net.
 	dialer := portforward.NewFallbackDialer(overWebSocket, overSPDY, func(err error) bool {
 		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
 	})
+	conn, err := untilEnd(ctx, func() (net.Conn, error) { return forwardPort(dialer, port) })
+	if err != nil {
+		return nil, fmt.Errorf("reach port %d of pod %s: %w", port, pod, explain(err, namespace))
+	}
+	return conn, nil
+}
+
+// untilEnd waits for a dialer that takes no context until the context ends. It closes a connection that comes later.
+func untilEnd(ctx context.Context, dial func() (net.Conn, error)) (net.Conn, error) {
 	type result struct {
 		conn net.Conn
 		err  error
 	}
 	done := make(chan result, 1)
-	go func() { // the dialer takes no context
-		conn, err := forwardPort(dialer, port)
-		if err == nil && ctx.Err() != nil {
-			err = ctx.Err()
-			conn.Close()
-		}
+	go func() {
+		conn, err := dial()
 		done <- result{conn, err}
 	}()
 	select {
 	case opened := <-done:
-		if opened.err != nil {
-			return nil, fmt.Errorf("reach port %d of pod %s: %w", port, pod, explain(opened.err, namespace))
-		}
-		return opened.conn, nil
+		return opened.conn, opened.err
 	case <-ctx.Done():
-		return nil, fmt.Errorf("reach port %d of pod %s: %w", port, pod, ctx.Err())
+		go func() {
+			if late := <-done; late.err == nil {
+				late.conn.Close()
+			}
+		}()
+		return nil, ctx.Err()
 	}
 }
 

@@ -1,0 +1,87 @@
+package kubernetes
+
+import (
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// leftover is an API server with the namespace of one run, in which the run wrote what it changed.
+type leftover struct {
+	namespace corev1.Namespace
+	refuses   string // the path of an object that the user may not change
+	changed   []string
+	deleted   bool
+}
+
+func (l *leftover) serve(t *testing.T) *API {
+	return fakeAPI(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		body, _ := io.ReadAll(r.Body)
+		switch at := r.URL.Path; {
+		case at == l.refuses:
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`))
+			return
+		case at == "/api/v1/namespaces":
+			_ = json.NewEncoder(w).Encode(corev1.NamespaceList{Items: []corev1.Namespace{l.namespace}})
+			return
+		case r.Method == http.MethodPatch && at == "/api/v1/namespaces/rpclab-r1":
+			var patch corev1.Namespace
+			if err := json.Unmarshal(body, &patch); err != nil {
+				t.Error(err)
+			}
+			maps.Copy(l.namespace.Annotations, patch.Annotations)
+		case r.Method == http.MethodDelete && at == "/api/v1/namespaces/rpclab-r1":
+			l.deleted = true
+		case r.Method == http.MethodPatch:
+			l.changed = append(l.changed, at)
+		}
+		_, _ = w.Write([]byte("{}"))
+	})
+}
+
+// What is restored once belongs to the administrator again, who may have cordoned or scaled it meanwhile.
+func TestACleanUpRestoresEachThingOnce(t *testing.T) {
+	const n1, n2, shop = "/api/v1/nodes/n1", "/api/v1/nodes/n2", "/apis/apps/v1/namespaces/shop/deployments/orders/scale"
+	for name, test := range map[string]struct {
+		refuses, restored string
+		changed           []string // at first, and by the next clean-up
+		later             []string
+	}{
+		"a node stays cordoned":       {n2, "Node n1: not cordoned any more, Deployment shop/orders: 3 replicas again", []string{n1, shop}, []string{n2}},
+		"a Deployment stays as it is": {shop, "Node n1: not cordoned any more, Node n2: not cordoned any more", []string{n1, n2}, []string{shop}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := &leftover{refuses: test.refuses, namespace: corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+				Name: "rpclab-r1", Labels: runLabels("r1"), Annotations: map[string]string{noteCordoned: "n1,n2", noteScaled: `{"shop/orders":3}`}, CreationTimestamp: metav1.Now(),
+			}}}
+			api := l.serve(t)
+			all := func(RunNamespace) bool { return true }
+			cleaned, err := api.beginClean(t.Context(), all)
+			if err == nil || len(cleaned) != 1 || !cleaned[0].Remains || l.deleted {
+				t.Fatalf("cleaned %+v (deleted: %t), error %v; want the namespace to remain, and an error", cleaned, l.deleted, err)
+			}
+			if got := strings.Join(cleaned[0].Restored, ", "); got != test.restored {
+				t.Errorf("restored %q, want %q", got, test.restored)
+			}
+			if !slices.Equal(l.changed, test.changed) {
+				t.Errorf("the clean-up changed %q, want %q", l.changed, test.changed)
+			}
+			l.refuses, l.changed = "", nil
+			if cleaned, err := api.beginClean(t.Context(), all); err != nil || cleaned[0].Remains || !l.deleted {
+				t.Errorf("the next clean-up: %+v (deleted: %t), error %v", cleaned, l.deleted, err)
+			}
+			if !slices.Equal(l.changed, test.later) {
+				t.Errorf("the next clean-up changed %q, want %q", l.changed, test.later)
+			}
+		})
+	}
+}
