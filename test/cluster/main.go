@@ -62,7 +62,10 @@ func root() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Printf("export RPCLAB_LOAD_IMAGE='go -C %s run ./test/cluster load-image --name %s'\n", strings.TrimSpace(string(module)), name)
+			command := []string{"go", "-C", strings.TrimSpace(string(module)), "run", "./test/cluster", "load-image", "--name", name}
+			if err := setLoadCommand(kubeconfig, command); err != nil {
+				return err
+			}
 			fmt.Println("export KUBECONFIG=" + kubeconfig)
 			return nil
 		},

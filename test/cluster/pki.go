@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/base64"
+	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -17,6 +18,9 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/clientcmd"
 )
 
 // authority signs the certificates of one cluster.
@@ -87,6 +91,20 @@ func (p pair) save(dir, name string) error {
 	return errors.Join(err,
 		os.WriteFile(filepath.Join(dir, name+".crt"), cert, 0o600),
 		os.WriteFile(filepath.Join(dir, name+".key"), key, 0o600))
+}
+
+// setLoadCommand writes to the current context of a kubeconfig the command with which rpclab loads images.
+func setLoadCommand(kubeconfig string, command []string) error {
+	config, err := clientcmd.LoadFromFile(kubeconfig)
+	if err != nil {
+		return err
+	}
+	raw, err := json.Marshal(map[string][]string{"load-image": command})
+	if err != nil {
+		return err
+	}
+	config.Contexts[config.CurrentContext].Extensions = map[string]runtime.Object{"rpclab": &runtime.Unknown{Raw: raw}}
+	return clientcmd.WriteToFile(*config, kubeconfig)
 }
 
 // kubeconfig writes a kubeconfig for a user of the API at a URL.
