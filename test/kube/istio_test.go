@@ -47,16 +47,17 @@ func proxyCounters(t *testing.T, counter string) (total int) {
 	return total
 }
 
-// TestIstioEncryptsCallsAndRefusesPlainText shows that the sidecars are injected and that calls go through them.
-func TestIstioEncryptsCallsAndRefusesPlainText(t *testing.T) {
-	t.Parallel()
-	istio(t)
+// meshed creates the servers and callers of testdata/istio.yaml until the test ends, in a mode of mutual TLS. UNSET is the
+// mode of the mesh.
+func meshed(t *testing.T, mode string) {
+	t.Helper()
 	text, err := os.ReadFile("testdata/istio.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	manifest := filepath.Join(t.TempDir(), "istio.yaml")
-	if err := os.WriteFile(manifest, []byte(strings.ReplaceAll(string(text), "IMAGE", image(t, ""))), 0o600); err != nil {
+	replaced := strings.NewReplacer("IMAGE", image(t, ""), "mode: STRICT", "mode: "+mode).Replace(string(text))
+	if err := os.WriteFile(manifest, []byte(replaced), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -73,21 +74,32 @@ func TestIstioEncryptsCallsAndRefusesPlainText(t *testing.T) {
 	if proxies := kubectl(t, "-n", "meshed", "get", "pods", "-o", "jsonpath={.items[*].status.initContainerStatuses[*].name}"); strings.Count(proxies, "istio-proxy") != 3 {
 		t.Fatalf("the init containers of 3 pods are %s, want an istio-proxy in each", proxies)
 	}
+}
 
+// awaitTLS waits until the pods of meshed obey a mode of mutual TLS. Calls in the mesh always succeed. The sidecars of the
+// servers make TLS handshakes for them except under DISABLE, and refuse a caller without a certificate under STRICT.
+func awaitTLS(t *testing.T, mode string) {
+	t.Helper()
 	const handshakes = `listener\.0\.0\.0\.0_15006\.ssl\.handshake`
-	before := proxyCounters(t, handshakes)
-	testkit.AwaitFor(t, patience, "calls in the mesh", func() bool { err = callGreeter(t, "meshed"); return err == nil })
-	if after := proxyCounters(t, handshakes); after <= before {
-		t.Errorf("the sidecars of the servers made %d TLS handshakes before the calls and %d after them, want more", before, after)
-	}
-	if err := callGreeter(t, "unmeshed"); err == nil {
-		t.Error("a caller without a certificate was answered, want it refused under STRICT")
-	}
-	kubectl(t, "-n", "meshed", "patch", "peerauthentication", "default", "--type=merge", "-p", `{"spec":{"mtls":{"mode":"PERMISSIVE"}}}`)
-	testkit.AwaitFor(t, patience, "an answer to a caller without a certificate under PERMISSIVE", func() bool {
-		err = callGreeter(t, "unmeshed")
-		return err == nil
+	testkit.AwaitFor(t, patience, "mutual TLS in the mode "+mode, func() bool {
+		before := proxyCounters(t, handshakes)
+		inside, outside := callGreeter(t, "meshed"), callGreeter(t, "unmeshed")
+		made := proxyCounters(t, handshakes) - before
+		t.Logf("%s: %d handshakes; in the mesh: %v; outside: %v", mode, made, inside, outside)
+		return inside == nil && (made > 0) == (mode != "DISABLE") && (outside == nil) == (mode != "STRICT")
 	})
+}
+
+// TestIstioEncryptsCallsAndRefusesPlainText shows that the sidecars are injected and that calls go through them.
+func TestIstioEncryptsCallsAndRefusesPlainText(t *testing.T) {
+	t.Parallel()
+	istio(t)
+	meshed(t, "STRICT")
+	awaitTLS(t, "STRICT")
+	for _, mode := range []string{"PERMISSIVE", "DISABLE"} {
+		kubectl(t, "-n", "meshed", "patch", "peerauthentication", "default", "--type=merge", "-p", `{"spec":{"mtls":{"mode":"`+mode+`"}}}`)
+		awaitTLS(t, mode)
+	}
 }
 
 // TestIstioBalancesTheCallsOfOneConnection checks the routes of Istio in a run, with sidecars and without.

@@ -18,7 +18,8 @@ import (
 // meshModes are the modes of mutual TLS that an Istio can require of the pods of its mesh.
 var meshModes = []string{"DISABLE", "PERMISSIVE", "STRICT"}
 
-// requireTLS sets the mode of mutual TLS of all namespaces without a mode of their own.
+// requireTLS sets the mode of mutual TLS of all namespaces without a mode of their own, and waits until the pods of meshed obey
+// it.
 func requireTLS(t *testing.T, mode string) {
 	t.Helper()
 	manifest := filepath.Join(t.TempDir(), "mode.yaml")
@@ -27,6 +28,7 @@ func requireTLS(t *testing.T, mode string) {
 		t.Fatal(err)
 	}
 	kubectl(t, "apply", "-f", manifest)
+	awaitTLS(t, mode)
 }
 
 // TestIstioCosts measures no proxy, an Envoy beside each caller, and Istio in each mode of mutual TLS, and runs
@@ -38,6 +40,7 @@ func TestIstioCosts(t *testing.T) {
 			t.Errorf("kubectl delete: %v\n%s", err, out)
 		}
 	})
+	meshed(t, "UNSET")
 	rounds := "1"
 	if *testkit.Update {
 		rounds = "6"

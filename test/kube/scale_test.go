@@ -135,8 +135,8 @@ func TestSoakDrain(t *testing.T) {
 		e := trial.Events[0]
 		rows, on = append(rows, fmt.Sprintf("| %s | %d | %d of %d | %s |", route, len(e.Affected), e.Failed, trial.Calls, after(e.Took.FirstCall))), d.Machine
 		t.Log(rows[len(rows)-1], e.Errors)
-		if len(e.Affected) == 0 || e.Error != "" {
-			t.Errorf("%s: the event %s affected %v, want a backend; error %q", route, e.What, e.Affected, e.Error)
+		if watches := !slices.Contains([]string{"clusterip", "headless"}, route); watches && e.Took.FirstCall == nil {
+			t.Errorf("%s: no call at a new backend was observed: %v", route, trial.Backends)
 		}
 		if route == "endpointslice" && trial.Failed != "" {
 			t.Errorf("%s: %s", route, trial.Failed)
