@@ -56,8 +56,8 @@ func TestACleanUpRestoresEachThingOnce(t *testing.T) {
 		changed           []string // at first, and by the next clean-up
 		later             []string
 	}{
-		"a node stays cordoned":       {n2, "Node n1: not cordoned any more, Deployment shop/orders: 3 replicas again", []string{n1, shop}, []string{n2}},
-		"a Deployment stays as it is": {shop, "Node n1: not cordoned any more, Node n2: not cordoned any more", []string{n1, n2}, []string{shop}},
+		"a node stays cordoned":       {n2, "Node n1: uncordoned, Deployment shop/orders: 3 replicas again", []string{n1, shop}, []string{n2}},
+		"a Deployment stays as it is": {shop, "Node n1: uncordoned, Node n2: uncordoned", []string{n1, n2}, []string{shop}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := &leftover{refuses: test.refuses, namespace: corev1.Namespace{ObjectMeta: metav1.ObjectMeta{

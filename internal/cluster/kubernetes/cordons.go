@@ -90,7 +90,7 @@ func (a *API) uncordonAll(ctx context.Context, namespace *corev1.Namespace) (res
 	}
 	nodes, err := listed.undo(ctx)
 	for _, node := range nodes {
-		restored = append(restored, fmt.Sprintf("Node %s: not cordoned any more", node))
+		restored = append(restored, fmt.Sprintf("Node %s: uncordoned", node))
 	}
 	return restored, err
 }
