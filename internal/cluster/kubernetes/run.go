@@ -54,8 +54,12 @@ func (r *run) create(ctx context.Context) (err error) {
 	return err
 }
 
-// uniqueName numbers a name: greeter-1. No two objects of a run have the same number.
+// uniqueName numbers a name: greeter-1. No two objects of a run have the same number. The name of a Service begins with a
+// letter (RFC 1035), and that of a service file may begin with a digit.
 func (r *run) uniqueName(name string) string {
+	if name[0] <= '9' {
+		name = "service-" + name
+	}
 	return fmt.Sprintf("%s-%d", name, r.named.Add(1))
 }
 
