@@ -14,7 +14,9 @@ need() {
 case ${1-} in
 rust)
 	need cargo "install Rust 1.88 or newer, https://rustup.rs"
-	cargo build --quiet --release --locked --manifest-path rust/Cargo.toml --target-dir "$cache/rust" >&2
+	# The program contains the paths of its sources, for panics. These are the same wherever it is built.
+	cargo build --quiet --release --locked --manifest-path rust/Cargo.toml --target-dir "$cache/rust" \
+		--config "build.rustflags=['--remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo', '--remap-path-prefix=$cache=/build']" >&2
 	mkdir -p "$out/bin"
 	cp "$cache/rust/release/rpclab-rust" "$out/bin/rpclab-rust.new"
 	mv "$out/bin/rpclab-rust.new" "$out/bin/rpclab-rust" # a program that runs cannot be written to
@@ -71,18 +73,23 @@ python)
 		exit 1
 	}
 	home=$out/python
-	made=$(python3 -c 'import sys; print(sys.executable, sys.version)'; cksum python/requirements.txt)
+	# A compiled module records the path of its source. That in images makes them the same wherever they are built.
+	compile() {
+		PYTHONHASHSEED=0 "$home/bin/python" -m compileall -q -s "$home" -p /opt/rpclab/python "$@" >&2
+	}
+	made=$(python3 -c 'import sys; print(sys.executable, sys.version)'; cksum python/requirements.txt build.sh)
 	if [ "$made" != "$(cat "$home/made-from" 2>/dev/null)" ]; then
 		rm -rf "$home"
 		python3 -m venv "$home"
-		"$home/bin/pip" install --quiet --disable-pip-version-check --require-hashes --only-binary=:all: -r python/requirements.txt >&2
+		"$home/bin/pip" install --quiet --no-compile --disable-pip-version-check --require-hashes --only-binary=:all: -r python/requirements.txt >&2
+		compile "$home/lib" || echo "some files of packages are for other versions of Python" >&2
 		echo "$made" >"$home/made-from"
 	fi
 	site=$("$home/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 	rm -rf "$site/rpclab" "$site/rpclab_servers"
 	cp -R python/rpclab_servers "$site"
 	"$home/bin/python" -m grpc_tools.protoc -I ../api --python_out="$site" ../api/rpclab/v1/*.proto
-	"$home/bin/python" -m compileall -q "$site/rpclab" "$site/rpclab_servers"
+	compile "$site/rpclab" "$site/rpclab_servers"
 	printf '%s\n' "$home/bin/python" -P -m rpclab_servers
 	;;
 *)

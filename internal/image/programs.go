@@ -161,9 +161,12 @@ func packPython(t tree, p Programs) ([]string, error) {
 	program := path.Join(t.root, "bin", "python3")
 	t.files[program] = file{mode: 0o755, from: at.Program}
 	t.files[path.Join(t.root, "pyvenv.cfg")] = file{mode: 0o644, text: fmt.Sprintf("home = %s/base/bin\ninclude-system-site-packages = false\nversion = %s\n", t.root, at.Version)}
+	unused := func(inside string) bool { // a RECORD has checksums of scripts, which name the directory of this environment
+		return begins(unusedPackages)(inside) || path.Base(inside) == "RECORD"
+	}
 	err = errors.Join(
 		t.add(at.Library, path.Join("base/lib", name), begins(unusedPython)),
-		t.add(at.Packages, path.Join("lib", name, "site-packages"), begins(unusedPackages)))
+		t.add(at.Packages, path.Join("lib", name, "site-packages"), unused))
 	if err != nil {
 		return nil, err
 	}
