@@ -55,7 +55,11 @@ func counts(lines map[string][]uint64, ready []string, from, to int) []uint64 {
 	return append(readyCalls, otherCalls...)
 }
 
+// balance is zero if it is not known.
 func balance(groups [][]uint64) result.Balance {
+	if len(groups) == 0 {
+		return result.Balance{}
+	}
 	b := verdict.Pool(groups)
 	return result.Balance{
 		Jain: b.Jain, MaxOverMean: b.MaxOverMean, PRandom: b.PRandom, Pattern: string(verdict.PatternOf(groups)),

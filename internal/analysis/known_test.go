@@ -1,8 +1,15 @@
 package analysis
 
 import (
+	"encoding/json"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
+	"rpclab/internal/cluster"
+	"rpclab/internal/experiment"
+	"rpclab/internal/measure"
 	"rpclab/internal/result"
 )
 
@@ -48,5 +55,62 @@ func TestARunContinuesForLargerGroups(t *testing.T) {
 	}
 	if Decided(d) {
 		t.Error("the run is decided, although its p99 has one group of 400 calls")
+	}
+}
+
+// answeredBy is the record of a load of three backends, each of which answered 10 calls of 12. backends name them in the
+// responses.
+func answeredBy(backends ...string) Record {
+	r := Record{
+		CallsBackends: true, Callers: []CallerRecord{{}}, CallsStarted: map[string]uint64{"b0": 12, "b1": 12, "b2": 12},
+		Merged: measure.Measurement{
+			Started: began, Elapsed: 4 * time.Second, Calls: 30, Backends: map[string]uint64{}, Timeline: measure.Timeline{Backends: map[string][]uint64{}},
+		},
+		Events:    []PerformedEvent{{Event: experiment.Event{Kill: 1}, Time: after(time.Second)}},
+		Endpoints: []cluster.Snapshot{set(after(-time.Second), "b0", "b1", "b2")},
+	}
+	for _, name := range backends {
+		r.Merged.Backends[name], r.Merged.Timeline.Backends[name] = 10, line(0, 4*time.Second, 1)
+	}
+	return r
+}
+
+// Calls that backends started cannot be compared with calls that were answered under other names.
+func TestWastedCallsAreNotKnownWithoutTheBackendsThatAnswered(t *testing.T) {
+	known := answeredBy("b0", "b1", "b2").Summarize(result.Trial{})
+	if known.Wasted == nil || *known.Wasted != 6 {
+		t.Fatalf("%v calls are wasted, want 6", known.Wasted)
+	}
+	ownNames, unknown := answeredBy("pod-x", "pod-y", "pod-z"), answeredBy()
+	ownNames.OwnNames, unknown.BackendsUnknown = true, true
+	for name, r := range map[string]Record{"own names": ownNames, "no names": unknown} {
+		if trial := r.Summarize(result.Trial{}); trial.Wasted != nil {
+			t.Errorf("%s: %d calls are wasted, want not known", name, *trial.Wasted)
+		}
+	}
+}
+
+func TestBackendsWithOwnNamesAreBalancedDuringEvents(t *testing.T) {
+	r := answeredBy("pod-x", "pod-y", "pod-z")
+	r.OwnNames = true
+	trial := r.Summarize(result.Trial{})
+	if !slices.Equal(slices.Concat(trial.Groups...), []uint64{10, 10, 10}) || trial.Balance.Jain != 1 || trial.Balance.MaxOverMean != 1 {
+		t.Errorf("groups %v, balance %+v; want one of 10 calls each, which is even", trial.Groups, trial.Balance)
+	}
+}
+
+func TestTheBalanceOfUnknownBackendsIsNotKnown(t *testing.T) {
+	r := answeredBy()
+	r.BackendsUnknown = true
+	trial := r.Summarize(result.Trial{})
+	arm := result.Arm{Name: "a", Trials: []result.Trial{trial}}
+	if err := mergeTrials(&arm); err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]any{"trial": trial, "arm": arm} {
+		text, err := json.Marshal(value)
+		if err != nil || !strings.Contains(string(text), `"balance":null`) || strings.Contains(string(text), `"jain"`) {
+			t.Errorf("%s: %s (%v), want the balance null", name, text, err)
+		}
 	}
 }

@@ -72,13 +72,17 @@ func (r Record) Summarize(trial result.Trial) result.Trial {
 			CPUMS: result.Milliseconds(u.CPU), RSS: u.MaxRSS, Charged: u.Charged, ThrottledMS: result.Milliseconds(u.Throttled),
 		}
 	}
-	trial.Wasted = wasted(r.CallsStarted, seen.Backends)
+	if !r.BackendsUnknown && !r.OwnNames { // answered calls are counted by other names than started ones
+		trial.Wasted = wasted(r.CallsStarted, seen.Backends)
+	}
 	trial.Events = outcomes(r.Events, seen, r.Endpoints)
 	if r.BackendsUnknown || r.OwnNames {
 		trial.Events = withoutBackends(trial.Events)
 	}
 	trial.Limited, trial.LimitedBy = generatorLimit(r.Config.Load, trial.Measures)
-	trial.Groups = groups(trial.Backends, len(r.Events) > 0, seen, r.Endpoints)
+	if !r.BackendsUnknown {
+		trial.Groups = groups(trial.Backends, len(r.Events) > 0 && !r.OwnNames, seen, r.Endpoints)
+	}
 	trial.Balance = balance(trial.Groups)
 	return trial
 }

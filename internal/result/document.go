@@ -132,7 +132,7 @@ type Measures struct {
 	// which the message that it answers was sent. nil: calls were not streams.
 	Messages  *Histogram        `json:"message_ms,omitempty"`
 	Backends  map[string]uint64 `json:"backends"` // every ready backend, also those without calls
-	Balance   Balance           `json:"balance"`
+	Balance   Balance           `json:"balance" zero:"null"`
 	Resources Resources         `json:"resources"`
 	// Kernel is what the kernel of this machine counted during the load, per call. nil: not known, because the
 	// load was made on other machines or at the same time as that of another arm.
@@ -338,7 +338,8 @@ type Timeline struct {
 	Ready []int `json:"ready"`
 }
 
-// Balance says how evenly calls were distributed over the ready backends.
+// Balance says how evenly calls were distributed over the ready backends. In JSON it is null instead of zero: rpclab does
+// not know which backends answered, or there was no load.
 type Balance struct {
 	// Jain is Jain's fairness index, 1/n (one backend received all calls) to 1 (even).
 	Jain float64 `json:"jain"`
@@ -348,6 +349,15 @@ type Balance struct {
 	PRandom float64 `json:"p_random"`
 	// Pattern is one-takes-all, uneven, as-chance, takes-turns or too-few-calls.
 	Pattern string `json:"pattern,omitempty"`
+}
+
+// MarshalJSON writes null for a balance that is not known.
+func (b Balance) MarshalJSON() ([]byte, error) {
+	if b == (Balance{}) {
+		return []byte("null"), nil
+	}
+	type plain Balance // without this method
+	return json.Marshal(plain(b))
 }
 
 // Resources is the usage of each component; zero if the arm does not have it.

@@ -42,7 +42,8 @@ func TestWriteOmitsNull(t *testing.T) {
 	if err := Write(&text, d); err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(strings.ReplaceAll(text.String(), `"server": null`, ""), "null") { // its usage is not known
+	known := strings.NewReplacer(`"server": null`, "", `"balance": null`, "").Replace(text.String())
+	if strings.Contains(known, "null") {
 		t.Errorf("null in\n%s", text.String())
 	}
 	for _, field := range []string{`"warnings": []`, `"errors": {}`, `"backends": {}`, `"config": {}`, `"cell": {}`, `"ready": []`} {
