@@ -154,6 +154,13 @@ type LocalProcesses interface {
 	Processes() []measure.Watched
 }
 
+// FoundProcesses is implemented by a [Deployment] of a service that runs already, perhaps on this machine.
+type FoundProcesses interface {
+	// FoundProcesses returns the processes of this machine that listen at the addresses of the backends. known is
+	// false if such a process is not known.
+	FoundProcesses() (pids []int, known bool)
+}
+
 // FaultProxies is implemented by a [Deployment] that can have a fault proxy before each backend.
 type FaultProxies interface {
 	// FaultProxies returns the proxies before all backends that are not stopping; nil: there are none.

@@ -67,6 +67,7 @@ func (in *interleaving) round(ctx context.Context, trials []trial) ([]result.Tri
 	}
 	in.runner.progress.measuring()
 	r := in.newRound()
+	endFound := recordFound(in.servers()...)
 	endProcessors := recordProcessors(in.runner.processors)
 	var interrupt error
 	for n := range in.blocks {
@@ -82,6 +83,7 @@ func (in *interleaving) round(ctx context.Context, trials []trial) ([]result.Tri
 	}
 	processors, own := endProcessors()
 	used, known := r.idle.total()
+	found, foundKnown := endFound()
 	for i, a := range in.arms {
 		m := &r.measured[i]
 		if a.started != nil {
@@ -93,10 +95,18 @@ func (in *interleaving) round(ctx context.Context, trials []trial) ([]result.Tri
 		}
 		m.IdleCPU = r.idle.share(i)
 		if *m = analysis.MergeBlocks(*m, r.blocks[i]); known {
-			m.Machine = analysis.Interference(processors, own+used)
+			m.Machine = withOthers(analysis.Interference(processors, own+used+found), foundKnown)
 		}
 	}
 	return r.measured, interrupt
+}
+
+// servers returns those of all arms that are up.
+func (in *interleaving) servers() (all []cluster.Deployment) {
+	for _, a := range in.arms {
+		all = append(all, a.servers) // may be nil
+	}
+	return all
 }
 
 // interleavedRound is a round in progress.

@@ -47,6 +47,7 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 	defer endpoints.stop()
 	endMachine := l.watchMachine()
 	endProcessors := recordProcessors(l.processors)
+	endFound := recordFound(servers)
 	kernel, endJVMs := measure.ReadKernelCounters(), recordJVMs(l.bed)
 	proxyCPU := faultProxyCPU(servers)
 	o.Watch = l.progress.listener != nil && l.phase != PhaseRehearse // listeners add up what is measured
@@ -79,6 +80,7 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 		return measured, err
 	}
 	sinceStart, own := endProcessors()
+	found, foundKnown := endFound()
 	measured.Lost = l.bed.failures()
 	r := analysis.Record{
 		Config: l.trial.Config, CallsBackends: l.trial.library.callsBackends(), BackendsUnknown: unknown != "", OwnNames: ownNames, Start: start, Callers: l.callers.records(shares), Merged: merged,
@@ -98,10 +100,8 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 	if l.remote { // callers and servers used the processors of other machines
 		measured.Machine = r.NodeInterference()
 	} else {
-		measured.Machine = r.MachineInterference(sinceStart, own+faultProxyCPU(servers)-proxyCPU)
-		if measured.Machine != nil && l.sideBySide {
-			measured.Machine.Others = nil // the arm at the same time is among them
-		}
+		// The arm at the same time would be among the other programs.
+		measured.Machine = withOthers(r.MachineInterference(sinceStart, own+found+faultProxyCPU(servers)-proxyCPU), foundKnown && !l.sideBySide)
 		r.Merged.Throttled = 0 // this machine's control group throttles more than the callers
 	}
 	if !l.remote && !l.sideBySide {

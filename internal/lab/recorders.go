@@ -153,6 +153,38 @@ func recordProcessors(read func() measure.ProcessorTimes) func() (processors mea
 	}
 }
 
+// recordFound measures the CPU time of backends on this machine that rpclab did not start. The returned function returns
+// their CPU time since then; false: it is not known.
+func recordFound(all ...cluster.Deployment) (end func() (cpu time.Duration, known bool)) {
+	var pids []int
+	known := true
+	for _, servers := range all {
+		if found, ok := servers.(cluster.FoundProcesses); ok {
+			here, knownHere := found.FoundProcesses()
+			pids, known = append(pids, here...), known && knownHere
+		}
+	}
+	if len(pids) == 0 {
+		return func() (time.Duration, bool) { return 0, known }
+	}
+	before, err := measure.OthersCPU(pids...)
+	return func() (time.Duration, bool) {
+		now, errNow := measure.OthersCPU(pids...)
+		if !known || err != nil || errNow != nil {
+			return 0, false
+		}
+		return now - before, true
+	}
+}
+
+// withOthers removes the share of other programs unless it is known.
+func withOthers(i *result.Interference, known bool) *result.Interference {
+	if i != nil && !known {
+		i.Others = nil
+	}
+	return i
+}
+
 // machineWatch watches processes, the clock, and other runs on this machine during the loads of a trial.
 type machineWatch struct {
 	heartbeat *measure.Heartbeat

@@ -2,12 +2,12 @@ package load
 
 import (
 	"fmt"
-	"net"
 	"net/netip"
 	"runtime"
 	"slices"
 	"time"
 
+	"rpclab/internal/measure"
 	"rpclab/internal/process"
 	"rpclab/internal/service/request"
 )
@@ -69,7 +69,7 @@ func checkSources(all []netip.Addr) error {
 	if len(all) == 0 {
 		return nil
 	}
-	local, err := localAddresses()
+	local, err := measure.LocalAddresses()
 	if err != nil {
 		return fmt.Errorf("--source: list the addresses of this machine: %w", err)
 	}
@@ -83,17 +83,6 @@ func checkSources(all []netip.Addr) error {
 		}
 	}
 	return nil
-}
-
-// localAddresses returns the addresses of this machine's interfaces.
-func localAddresses() (local []netip.Addr, err error) {
-	listed, err := net.InterfaceAddrs()
-	for _, address := range listed {
-		if prefix, err := netip.ParsePrefix(address.String()); err == nil {
-			local = append(local, prefix.Addr())
-		}
-	}
-	return local, err
 }
 
 // sameFamily returns the target's addresses of the sources' address family.

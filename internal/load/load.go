@@ -1,9 +1,7 @@
 package load
 
 import (
-	"net/netip"
 	"net/url"
-	"slices"
 	"time"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -129,26 +127,7 @@ func (s Settings) messages(of protoreflect.MessageDescriptor) (*data.Messages, e
 	return all, nil
 }
 
-// ServerProcesses returns the processes of this machine that listen on the addresses of the target. known is
-// false if a socket listens there whose process is not known, or if no process is found at any address of this machine.
-// An address at which nothing listens does not matter: a server may use one of the two of localhost.
+// ServerProcesses returns the [measure.LocalListeners] on the addresses of the target.
 func (l *Load) ServerProcesses() (pids []int, known bool) {
-	local, err := localAddresses()
-	if err != nil {
-		return nil, false
-	}
-	here := false
-	for _, address := range l.to.addresses {
-		to, err := netip.ParseAddrPort(address)
-		if ip := to.Addr().WithZone(""); err == nil && !ip.IsLoopback() && !ip.IsUnspecified() && !slices.Contains(local, ip) {
-			continue
-		}
-		here = true
-		listeners, listening := measure.Listeners(address)
-		if listening && len(listeners) == 0 {
-			return nil, false
-		}
-		pids = append(pids, listeners...)
-	}
-	return pids, !here || len(pids) > 0
+	return measure.LocalListeners(l.to.addresses)
 }

@@ -1,6 +1,9 @@
 package measure
 
-import "time"
+import (
+	"os"
+	"time"
+)
 
 // TreeUsage returns the CPU time of a process and its descendants, including those that have ended,
 // and the sum of their peaks of resident memory in bytes. Shared pages count once for each process.
@@ -17,8 +20,26 @@ func TreeUsage(pid int) (cpu time.Duration, peak uint64) {
 
 // TreesCPU returns the CPU time of processes and their descendants, including those that have ended. A process
 // in several trees counts once. It fails if one of the processes has ended.
-func TreesCPU(pids ...int) (all time.Duration, err error) {
+func TreesCPU(pids ...int) (time.Duration, error) { return treesCPU(map[int]bool{}, pids) }
+
+// OthersCPU is [TreesCPU] without this process, and without its descendants unless pids name them.
+func OthersCPU(pids ...int) (time.Duration, error) {
 	seen := map[int]bool{}
+	for _, id := range ProcessTree(os.Getpid()) {
+		seen[id] = true
+	}
+	for _, pid := range pids {
+		if seen[pid] && pid != os.Getpid() {
+			for _, id := range ProcessTree(pid) {
+				delete(seen, id)
+			}
+		}
+	}
+	return treesCPU(seen, pids)
+}
+
+// treesCPU leaves out the processes that were seen already.
+func treesCPU(seen map[int]bool, pids []int) (all time.Duration, err error) {
 	for _, pid := range pids {
 		if _, err := CPU(pid); err != nil {
 			return 0, err

@@ -1,6 +1,7 @@
 package measure
 
 import (
+	"os"
 	"os/exec"
 	"syscall"
 	"testing"
@@ -34,5 +35,29 @@ func TestTheCPUTimeOfAProcessContainsThatOfItsChildren(t *testing.T) {
 	end()
 	if _, err := TreesCPU(parent.Process.Pid); err == nil {
 		t.Error("the CPU time of a process that has ended has no error")
+	}
+}
+
+func TestTheCPUTimeOfOthersIsWithoutThisProcess(t *testing.T) {
+	child := exec.Command("sh", "-c", "while :; do :; done")
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = child.Process.Kill()
+		_ = child.Wait()
+	}()
+	testkit.Await(t, "the child uses CPU time", func() bool {
+		used, err := OthersCPU(child.Process.Pid)
+		return err == nil && used > 50e6
+	})
+	if used, err := OthersCPU(os.Getpid()); err != nil || used != 0 {
+		t.Errorf("this process used %v (%v) besides itself, want 0", used, err)
+	}
+	parent := os.Getppid() // of this process, which uses more CPU time than the parent
+	before, err := OthersCPU(parent)
+	own, errOwn := TreesCPU(parent, os.Getpid())
+	if err != nil || errOwn != nil || own-before < 50e6 {
+		t.Errorf("the parent used %v (%v) without this process, and %v (%v) with it", before, err, own, errOwn)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"rpclab/internal/cluster"
 	"rpclab/internal/cluster/publish"
+	"rpclab/internal/measure"
 )
 
 // existingTimeout limits the first check of a backend that rpclab did not start.
@@ -29,6 +30,7 @@ type existing struct {
 	endpoints *cluster.Endpoints
 	publisher *publish.Publisher
 	backends  []existingBackend
+	listeners func() (pids []int, known bool) // when it was first asked: to find them takes milliseconds
 	remove    func() error
 }
 
@@ -50,13 +52,16 @@ func (c *Cluster) deployExisting(ctx context.Context, spec cluster.Spec) (cluste
 	if err := d.check(ctx, addresses, spec.Ready); err != nil {
 		return nil, errors.Join(err, d.closeChecks())
 	}
+	var texts []string
 	port := int(addresses[0].Port())
 	for _, addr := range addresses {
+		texts = append(texts, addr.String())
 		if int(addr.Port()) != port {
 			port = 0
 		}
 		d.publish(addr, true)
 	}
+	d.listeners = sync.OnceValues(func() ([]int, bool) { return measure.LocalListeners(texts) })
 	d.publisher, err = publish.Serve(d.endpoints, publish.Names{Service: spec.Name, Namespace: "default", Port: port}, c.addresses.own)
 	if err != nil {
 		return nil, errors.Join(err, d.closeChecks())
@@ -168,6 +173,9 @@ func (d *existing) closeChecks() error {
 
 // Remove ends the checks.
 func (d *existing) Remove() error { return d.remove() }
+
+// FoundProcesses implements [cluster.FoundProcesses].
+func (d *existing) FoundProcesses() (pids []int, known bool) { return d.listeners() }
 
 // Service implements [cluster.Deployment].
 func (d *existing) Service() cluster.Service { return d.publisher.Service() }
