@@ -61,7 +61,7 @@ func TestACleanUpRestoresEachThingOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := &leftover{refuses: test.refuses, namespace: corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-				Name: "rpclab-r1", Labels: runLabels("r1"), Annotations: map[string]string{noteCordoned: "n1,n2", noteScaled: `{"shop/orders":3}`}, CreationTimestamp: metav1.Now(),
+				Name: "rpclab-r1", Labels: runLabels("r1"), Annotations: map[string]string{noteCordoned: "n1,n2", noteScaled: `{"shop/orders":{"before":3,"set":[4]}}`}, CreationTimestamp: metav1.Now(),
 			}}}
 			api := l.serve(t)
 			all := func(RunNamespace) bool { return true }

@@ -109,7 +109,7 @@ func (d *disturbed) Scale(ctx context.Context, replicas int) ([]string, error) {
 	if err := d.run.api.checkAutoscalers(ctx, owner); err != nil {
 		return nil, err
 	}
-	if err := d.run.scales.remember(ctx, owner); err != nil {
+	if err := d.run.scales.remember(ctx, owner, replicas); err != nil {
 		return nil, err
 	}
 	if err := d.run.api.setReplicas(ctx, owner.Namespace, owner.Name, replicas); err != nil {

@@ -192,10 +192,10 @@ func TestEventsThatScaleRefuseADeploymentThatAnotherRunScaled(t *testing.T) {
 		deleting *metav1.Time
 		refused  bool
 	}{
-		"this Deployment": {`{"shop/orders":3}`, nil, true},
-		"another":         {`{"shop/payments":3}`, nil, false},
+		"this Deployment": {`{"shop/orders":{"before":3,"set":[4]}}`, nil, true},
+		"another":         {`{"shop/payments":{"before":3,"set":[4]}}`, nil, false},
 		"none":            {"", nil, false},
-		"and restored":    {`{"shop/orders":3}`, &now, false},
+		"and restored":    {`{"shop/orders":{"before":3,"set":[4]}}`, &now, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			other := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{

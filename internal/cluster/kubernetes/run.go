@@ -35,7 +35,7 @@ func newRun(api *API, scope objectScope, progress, note func(string)) *run {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &run{
 		objectScope: scope, api: api, progress: progress, note: note, token: rand.Text(),
-		cordons: cordons{api: api, namespace: scope.namespace}, scales: scales{api: api, namespace: scope.namespace}, ctx: ctx, cancel: cancel,
+		cordons: cordons{api: api, namespace: scope.namespace}, scales: scales{api: api, namespace: scope.namespace, note: note}, ctx: ctx, cancel: cancel,
 	}
 }
 

@@ -12,36 +12,52 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
-// scales are the numbers of replicas that Deployments of the user had before the run scaled them. They are written to
-// the namespace first, so that `rpclab clean` can restore them when the run is killed.
+// scales are the Deployments of the user that the run has scaled. They are written to the namespace first, so that
+// `rpclab clean` can restore them when the run is killed.
 type scales struct {
 	api       *API
 	namespace string
+	note      func(string) // receives what the user should know
 
-	mu     sync.Mutex
-	before map[string]int32 // by NAMESPACE/NAME
+	mu  sync.Mutex
+	all map[string]scaled // by NAMESPACE/NAME
 }
 
-// remember stores the number of replicas of a Deployment, unless it is stored already. Another run may not have scaled it.
-func (s *scales) remember(ctx context.Context, d *appsv1.Deployment) error {
+// scaled is the number of replicas that a Deployment had before the run scaled it, and those that the run has set since.
+type scaled struct {
+	Before int32   `json:"before"`
+	Set    []int32 `json:"set"`
+}
+
+// remember stores the number of replicas of a Deployment, unless it is stored already, and the number that the run sets.
+// Another run may not have scaled it.
+func (s *scales) remember(ctx context.Context, d *appsv1.Deployment, replicas int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	title := d.Namespace + "/" + d.Name
-	if _, known := s.before[title]; known {
+	one, known := s.all[title]
+	if !known {
+		if err := s.api.checkScaled(ctx, d, s.namespace); err != nil {
+			return err
+		}
+		one.Before = replicasOf(d)
+	}
+	if slices.Contains(one.Set, int32(replicas)) {
 		return nil
 	}
-	if err := s.api.checkScaled(ctx, d, s.namespace); err != nil {
-		return err
-	}
-	all := map[string]int32{title: replicasOf(d)}
-	maps.Copy(all, s.before)
+	one.Set = append(slices.Clone(one.Set), int32(replicas))
+	all := map[string]scaled{}
+	maps.Copy(all, s.all)
+	all[title] = one
 	if err := s.write(ctx, all); err != nil {
 		return err
 	}
-	s.before = all
+	s.all = all
 	return nil
 }
 
@@ -54,46 +70,44 @@ func (a *API) checkScaled(ctx context.Context, d *appsv1.Deployment, own string)
 	}
 	title := d.Namespace + "/" + d.Name
 	for _, ns := range runs.Items {
-		before := map[string]int32{}
-		if ns.Name == own || ns.DeletionTimestamp != nil || json.Unmarshal([]byte(ns.Annotations[noteScaled]), &before) != nil {
+		all := map[string]scaled{}
+		if ns.Name == own || ns.DeletionTimestamp != nil || json.Unmarshal([]byte(ns.Annotations[noteScaled]), &all) != nil {
 			continue
 		}
-		if replicas, scaled := before[title]; scaled {
+		if one, known := all[title]; known {
 			return fmt.Errorf("the run in the namespace %s has scaled the Deployment %s, which had %d replicas: wait for its end, or restore it with `rpclab clean` if it was killed",
-				ns.Name, title, replicas)
+				ns.Name, title, one.Before)
 		}
 	}
 	return nil
 }
 
-// undo restores all numbers and forgets them. It says what it restored.
+// undo restores all numbers and forgets them. It says what it restored, and what it left.
 func (s *scales) undo(ctx context.Context) (restored []string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.before) == 0 {
+	if len(s.all) == 0 {
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, undoTimeout)
 	defer cancel()
-	remaining, err := s.api.restore(ctx, s.before)
-	for _, title := range slices.Sorted(maps.Keys(s.before)) {
-		if _, failed := remaining[title]; !failed {
-			restored = append(restored, fmt.Sprintf("Deployment %s: %d replicas again", title, s.before[title]))
-		}
+	restored, left, remaining, err := s.api.restore(ctx, s.all)
+	for _, text := range left {
+		s.note(text)
 	}
-	s.before = remaining
-	return restored, errors.Join(err, ignoreNotFound(s.write(ctx, remaining)))
+	s.all = remaining
+	return append(restored, left...), errors.Join(err, ignoreNotFound(s.write(ctx, remaining)))
 }
 
 // any says whether a number is not restored.
 func (s *scales) any() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.before) > 0
+	return len(s.all) > 0
 }
 
 // write stores the numbers as an annotation of the namespace.
-func (s *scales) write(ctx context.Context, all map[string]int32) error {
+func (s *scales) write(ctx context.Context, all map[string]scaled) error {
 	text := []byte{}
 	if len(all) > 0 {
 		var err error
@@ -106,25 +120,45 @@ func (s *scales) write(ctx context.Context, all map[string]int32) error {
 
 // restoreAll restores the numbers of replicas that a run has written to its namespace, and says what it restored.
 func (a *API) restoreAll(ctx context.Context, namespace *corev1.Namespace) (restored []string, err error) {
-	listed := scales{api: a, namespace: namespace.Name}
+	listed := scales{api: a, namespace: namespace.Name, note: func(string) {}}
 	if text := namespace.Annotations[noteScaled]; text != "" {
-		if err := json.Unmarshal([]byte(text), &listed.before); err != nil {
+		if err := json.Unmarshal([]byte(text), &listed.all); err != nil {
 			return nil, fmt.Errorf("namespace %s: annotation %s: %w", namespace.Name, noteScaled, err)
 		}
 	}
 	return listed.undo(ctx)
 }
 
-// restore scales Deployments, if they still exist, and returns those that remain as they are.
-func (a *API) restore(ctx context.Context, before map[string]int32) (remaining map[string]int32, err error) {
-	remaining = map[string]int32{}
-	for title, replicas := range before {
+// restore sets the numbers of replicas of Deployments that still exist, and returns those that remain to be restored.
+// restored and left say which have their number again, and which have a number that rpclab did not set and keep it.
+func (a *API) restore(ctx context.Context, all map[string]scaled) (restored, left []string, remaining map[string]scaled, err error) {
+	remaining = map[string]scaled{}
+	for _, title := range slices.Sorted(maps.Keys(all)) {
 		namespace, name, _ := strings.Cut(title, "/")
-		if failed := ignoreNotFound(a.setReplicas(ctx, namespace, name, int(replicas))); failed != nil {
-			remaining[title] = replicas
+		one := all[title]
+		switch ours, failed := a.restoreReplicas(ctx, namespace, name, one); {
+		case failed != nil:
+			remaining[title] = one
 			err = errors.Join(err, fmt.Errorf("the Deployment %s does not have its %d replicas again: %w\nRestore it with `kubectl scale deployment/%s -n %s --replicas=%d`",
-				title, replicas, failed, name, namespace, replicas))
+				title, one.Before, failed, name, namespace, one.Before))
+		case ours:
+			restored = append(restored, fmt.Sprintf("Deployment %s: %d replicas again", title, one.Before))
+		default:
+			left = append(left, fmt.Sprintf("Deployment %s: left as it is, because someone has scaled it since. It had %d replicas.", title, one.Before))
 		}
 	}
-	return remaining, err
+	return restored, left, remaining, err
+}
+
+// restoreReplicas sets the number that a Deployment had; false: it has a number that the run did not set. The API server
+// compares the numbers, so that no other change comes between.
+func (a *API) restoreReplicas(ctx context.Context, namespace, name string, one scaled) (ours bool, err error) {
+	for _, set := range slices.Backward(one.Set) {
+		body := fmt.Appendf(nil, `[{"op":"test","path":"/spec/replicas","value":%d},{"op":"replace","path":"/spec/replicas","value":%d}]`, set, one.Before)
+		_, err := a.client.AppsV1().Deployments(namespace).Patch(ctx, name, types.JSONPatchType, body, metav1.PatchOptions{FieldManager: manager}, "scale")
+		if !apierrors.IsInvalid(err) { // else it has another number
+			return true, explain(ignoreNotFound(err), namespace)
+		}
+	}
+	return false, nil
 }
