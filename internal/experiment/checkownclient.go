@@ -25,6 +25,9 @@ func (d *document) checkOwnClient(config Config, n *node, wrong *problems) {
 	if slices.Contains(vocabulary.GoOnlyRoutes, config.Route) {
 		wrong.add(n.get("route").at, "only rpclab's callers in Go support the route %s: use direct, headless, or a route with a proxy", config.Route)
 	}
+	if config.Route == "clusterip" {
+		wrong.add(n.get("route").at, "caller.command would keep calling one backend on the route clusterip, for which this machine has no virtual IP: use the route forwarder")
+	}
 	for _, field := range []string{"mix", "flow"} {
 		if several := n.get("workload").get(field); several != nil {
 			wrong.add(several.at, "caller.command makes one kind of calls: set workload.call to its name in place of %s", field)

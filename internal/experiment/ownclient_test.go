@@ -13,16 +13,17 @@ func TestErrorsOfOwnClients(t *testing.T) {
 		doc  string
 		want []string
 	}{
-		"right":                  {arm("caller: {command: [./mine], dir: x, env: {A: 1}, ready_timeout: 5s, timeout: 1s}"), nil},
-		"in place of a kind":     {strings.Replace(arm("caller: {command: [./mine]}"), "route: clusterip,", "caller: {kind: wire, dir: x}, route: clusterip,", 1), nil},
-		"a kind too":             {arm("caller: {command: [./mine], kind: wire}"), []string{"caller accepts only one of command and kind"}},
-		"an empty command":       {arm("caller: {command: []}"), []string{"caller.command is empty: set the program and its arguments"}},
-		"settings of ours":       {arm("caller: {command: [./mine], hedge: {}}"), []string{"caller.hedge is of rpclab's callers, and caller.command makes its calls itself: remove it"}},
-		"channels of ours":       {arm("caller: {command: [./mine], channel: per-call}"), []string{"caller.command opens its own channels: remove caller.channel"}},
+		"right":                  {arm("route: direct, caller: {command: [./mine], dir: x, env: {A: 1}, ready_timeout: 5s, timeout: 1s}"), nil},
+		"in place of a kind":     {strings.Replace(arm("caller: {command: [./mine]}"), "route: clusterip,", "caller: {kind: wire, dir: x}, route: direct,", 1), nil},
+		"a kind too":             {arm("route: direct, caller: {command: [./mine], kind: wire}"), []string{"caller accepts only one of command and kind"}},
+		"an empty command":       {arm("route: direct, caller: {command: []}"), []string{"caller.command is empty: set the program and its arguments"}},
+		"settings of ours":       {arm("route: direct, caller: {command: [./mine], hedge: {}}"), []string{"caller.hedge is of rpclab's callers, and caller.command makes its calls itself: remove it"}},
+		"channels of ours":       {arm("route: direct, caller: {command: [./mine], channel: per-call}"), []string{"caller.command opens its own channels: remove caller.channel"}},
 		"a policy":               {arm("route: headless, policy: round_robin, caller: {command: [./mine]}"), []string{"the client of caller.command chooses its policy itself on the route headless: remove policy"}},
 		"a route for Go":         {arm("route: endpointslice, caller: {command: [./mine]}"), []string{"only rpclab's callers in Go support the route endpointslice: use direct, headless, or a route with a proxy"}},
+		"no virtual IP":          {arm("caller: {command: [./mine]}"), []string{"caller.command would keep calling one backend on the route clusterip, for which this machine has no virtual IP: use the route forwarder"}},
 		"a field without client": {arm("caller: {dir: x}"), []string{"caller.dir is of caller.command: set command, or remove it"}},
-		"codes of its own":       {arm("caller: {command: [./mine]}, load: {search: {slo: errors.TOO_FEW < 1%, from: 1, to: 9, duration: 5s}}"), nil},
+		"codes of its own":       {arm("route: direct, caller: {command: [./mine]}, load: {search: {slo: errors.TOO_FEW < 1%, from: 1, to: 9, duration: 5s}}"), nil},
 		"codes of no client": {arm("load: {search: {slo: errors.CHEK < 1%, from: 1, to: 9, duration: 5s}}"),
 			[]string{`load.search.slo "errors.CHEK < 1%", column 1: no error code "CHEK"; did you mean "CHECK"?`}},
 	} {
@@ -41,7 +42,7 @@ func TestErrorsOfOwnClients(t *testing.T) {
 }
 
 func TestOwnClientsAreSweptAndEncoded(t *testing.T) {
-	p := mustExpand(t, head+"sweep:\n  caller.command: [[./a], [./b, -x]]\n", Options{Arms: []string{"b"}})
+	p := mustExpand(t, strings.Replace(head, "clusterip", "direct", 1)+"sweep:\n  caller.command: [[./a], [./b, -x]]\n", Options{Arms: []string{"b"}})
 	for i, want := range [][]any{{"./a"}, {"./b", "-x"}} {
 		caller, _ := p.Trials[i].Config.Map()["caller"].(map[string]any)
 		if diff := cmp.Diff(want, caller["command"]); diff != "" || caller["kind"] != nil {

@@ -18,7 +18,7 @@ services:
     tls: {cacert: ca.pem, cert: hunter4.pem, key: hunter5.pem}
     calls: {get: {method: a.B/C, metadata: {x: hunter6}}}
   new: {server: {image: new, files: {/etc/tls/tls.key: hunter8}}, calls: {get: {method: a.B/C, metadata: {y: hunter7}}}}
-defaults: {route: clusterip, workload: {call: get}, load: {burst: 5}}
+defaults: {route: direct, workload: {call: get}, load: {burst: 5}}
 arms: {old: {service: old}, new: {service: new}, own: {service: old, caller: {command: [./client]}}}
 quick: {arms.own.caller.env: {TOKEN: hunter9}}
 `
@@ -49,7 +49,7 @@ func TestSettingsHaveNoSecrets(t *testing.T) {
 	const doc = `experiment: x
 question: q?
 services: {old: {server: {command: [./old]}, calls: {get: {method: a.B/C}}}}
-defaults: {service: old, route: clusterip, workload: {call: get}, load: {burst: 5}, server: {replicas: 1}}
+defaults: {service: old, route: direct, workload: {call: get}, load: {burst: 5}, server: {replicas: 1}}
 arms: {one: {}, own: {caller: {command: [./client]}}}
 `
 	o := Options{Rounds: 1, Set: []string{

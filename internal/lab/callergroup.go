@@ -26,6 +26,7 @@ const (
 // when one of them fails.
 type callerGroup struct {
 	processes []*callerProcess
+	ownClient bool // the processes run a client of the user's
 	live      *liveTotals
 }
 
@@ -42,7 +43,7 @@ func startCallers(ctx context.Context, c cluster.Cluster, t trial, sidecar []str
 	if err != nil {
 		return nil, fmt.Errorf("start %d callers: %w", count, err)
 	}
-	group := &callerGroup{live: newLiveTotals(count, live)}
+	group := &callerGroup{live: newLiveTotals(count, live), ownClient: t.job.Command != nil}
 	for i, p := range processes {
 		label := "the caller"
 		if count > 1 {
@@ -146,10 +147,31 @@ func (c *callerGroup) localProcesses() (all []measure.Watched) {
 	return all
 }
 
-// stop ends the callers. Their sidecars continue.
+// clientGrace is how long callers may take to end clients of the user's: longer than a client may take to exit.
+const clientGrace = 4 * time.Second
+
+// stop ends the callers. Their sidecars continue. Processes that a client of the user's has started would outlive a caller
+// that is killed, so that one ends its client first.
 func (c *callerGroup) stop() {
+	if c.ownClient {
+		for _, p := range c.processes {
+			_ = p.Stdin().Close() // it may have ended
+		}
+		c.await(time.After(clientGrace))
+	}
 	for _, p := range c.processes {
 		p.Kill()
+	}
+}
+
+// await returns when all callers have exited, or at a signal.
+func (c *callerGroup) await(end <-chan time.Time) {
+	for _, p := range c.processes {
+		select {
+		case <-p.Done():
+		case <-end:
+			return
+		}
 	}
 }
 

@@ -39,7 +39,7 @@ type session struct {
 // Open starts the program and returns when it is ready.
 func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error) {
 	command := job.Command
-	if target.PortableURI == "" {
+	if target.Dial != nil || target.PortableURI == "" {
 		return nil, fmt.Errorf("only rpclab's callers in Go support this route to %s: use direct, headless, forwarder, or a proxy", target.URI)
 	}
 	stdout, written := io.Pipe()

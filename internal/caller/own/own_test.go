@@ -3,6 +3,7 @@ package own
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -177,5 +178,14 @@ func TestAnOutcomeAfterTheEndOfItsLoadIsIgnored(t *testing.T) {
 	}
 	if m := callertest.Load(t, session, pace.Sequence(2)); m.Calls != 2 || m.Backends["late"] != 0 || len(m.Errors) > 0 {
 		t.Errorf("the next load has %d calls, backends %v, errors %v; want 2 calls without the late answer", m.Calls, m.Backends, m.Errors)
+	}
+}
+
+// A client cannot use the dialer of a route: it would call one backend for ever, also after that has exited.
+func TestARouteThatDialsItselfIsRefused(t *testing.T) {
+	dials := target
+	dials.Dial = func(context.Context, string) (net.Conn, error) { return nil, nil }
+	if _, err := (Caller{}).Open(script(ready), dials); err == nil || !strings.Contains(err.Error(), "only rpclab's callers in Go support this route") {
+		t.Errorf("error %v, want that the route is refused", err)
 	}
 }
