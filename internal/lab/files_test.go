@@ -163,7 +163,7 @@ func TestFilesOfPodsAreReadAndLimited(t *testing.T) {
 	}
 	for want, files := range map[string]map[string]string{
 		"": {"/a": "small", "/b": "small"},
-		"server.files have 1048586 bytes, and a Secret at most 1048576: put large files into the image": {"/a": "small", "/b": "large"},
+		"server.files have more than 1048576 bytes, the size of a Secret: put large files into the image": {"/a": "small", "/b": "large"},
 		"server.files, /a: open": {"/a": "missing"},
 	} {
 		for inside, name := range files {

@@ -80,9 +80,10 @@ func (p Plan) AtTarget() bool { return p.target != nil }
 // Resolve looks up the names in every trial of a plan.
 func Resolve(plan experiment.Plan) (Plan, error) {
 	resolved := Plan{Plan: plan, trials: make([]trial, len(plan.Trials))}
+	r := resolver{services: plan.Services, dir: plan.Dir, calls: callCache{}}
 	for i, t := range plan.Trials {
 		var err error
-		if resolved.trials[i], err = resolveTrial(t, plan.Services, plan.Dir); err != nil {
+		if resolved.trials[i], err = r.trial(t); err != nil {
 			return Plan{}, fmt.Errorf("arm %s: %w", t.Arm, err)
 		}
 		if plan.Design != "" && plan.Design != experiment.Isolated {
@@ -92,7 +93,14 @@ func Resolve(plan experiment.Plan) (Plan, error) {
 	return resolved, nil
 }
 
-func resolveTrial(planned experiment.Trial, services []experiment.Service, dir string) (t trial, err error) {
+// resolver resolves the trials of a plan.
+type resolver struct {
+	services []experiment.Service
+	dir      string // of the experiment
+	calls    callCache
+}
+
+func (r resolver) trial(planned experiment.Trial) (t trial, err error) {
 	c := planned.Config
 	t = trial{Trial: planned, settings: routeSettings(c), timeout: loadTimeout(c), load: paceSpec(c.Load, planned.Seed)}
 	if t.route, err = route.Lookup(c.Route); err != nil {
@@ -131,36 +139,43 @@ func resolveTrial(planned experiment.Trial, services []experiment.Service, dir s
 	t.job = callerJob(c, model)
 	t.settings.HTTP1 = t.job.REST
 	if c.Caller.Command != nil {
-		t.job.Command = ownCommand(c, dir)
+		t.job.Command = ownCommand(c, r.dir)
 		t.channel = "own"
 	}
-	if s := findService(services, c.Service); s != nil {
-		t.settings.ReportUpstream = true
-		t.settings.HTTP1 = experiment.ServiceFile(*s).FirstCall(c.Workload).HTTP != ""
-		if t.server, err = deployService(*s, t.server); err != nil {
+	if s := findService(r.services, c.Service); s != nil {
+		if err := r.addService(&t, *s); err != nil {
 			return t, fmt.Errorf("service %s: %w", s.Name, err)
 		}
-		t.server.FaultProxy = t.server.Program != nil && slices.ContainsFunc(t.Events, func(e experiment.Event) bool { return e.NeedsFaultProxy(s.InPods()) })
-		if t.versions, err = versions(services, t.Events, t.server); err != nil {
+		if t.versions, err = versions(r.services, t.Events, t.server); err != nil {
 			return t, err
-		}
-		if t.job.Command != nil {
-			return t, nil // the client knows its service
-		}
-		if t.job.Calls, err = serviceCalls(*s, c.Workload, t.library, t.job.Timeout); err != nil {
-			return t, fmt.Errorf("service %s: %w", s.Name, err)
-		}
-		t.job.Flow = c.Workload.Flow != nil
-		if err := t.route.CheckAuthority(t.job.Calls[0]); err != nil { // all calls of a service have the same
-			return t, fmt.Errorf("service %s: %w", s.Name, err)
-		}
-		if tls := t.endTLS().proxyTLS; tls != nil {
-			if err := t.route.CheckTLS(*tls); err != nil {
-				return t, fmt.Errorf("service %s: %w", s.Name, err)
-			}
 		}
 	}
 	return t, nil
+}
+
+// addService completes a trial by a user's service.
+func (r resolver) addService(t *trial, s experiment.Service) (err error) {
+	c := t.Config
+	t.settings.ReportUpstream = true
+	t.settings.HTTP1 = experiment.ServiceFile(s).FirstCall(c.Workload).HTTP != ""
+	if t.server, err = deployService(s, t.server); err != nil {
+		return err
+	}
+	t.server.FaultProxy = t.server.Program != nil && slices.ContainsFunc(t.Events, func(e experiment.Event) bool { return e.NeedsFaultProxy(s.InPods()) })
+	if t.job.Command != nil {
+		return nil // the client knows its service
+	}
+	if t.job.Calls, err = r.calls.calls(s, c.Workload, t.library, t.job.Timeout); err != nil {
+		return err
+	}
+	t.job.Flow = c.Workload.Flow != nil
+	if err := t.route.CheckAuthority(t.job.Calls[0]); err != nil { // all calls of a service have the same
+		return err
+	}
+	if tls := t.endTLS().proxyTLS; tls != nil {
+		return t.route.CheckTLS(*tls)
+	}
+	return nil
 }
 
 // endTLS moves the TLS of a service to the proxy of the route, as where a sidecar or a load balancer encrypts connections

@@ -41,7 +41,7 @@ func resolved(t *testing.T, planned experiment.Trial) trial {
 	if g := planned.Config.Gateway; g != nil {
 		g.Language = cmp.Or(g.Language, language.Go)
 	}
-	trial, err := resolveTrial(planned, nil, "")
+	trial, err := resolver{}.trial(planned)
 	if err != nil {
 		t.Fatal(err)
 	}

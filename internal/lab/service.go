@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"os"
@@ -66,6 +67,8 @@ func deployService(s experiment.Service, spec cluster.Spec) (cluster.Spec, error
 // maxFiles is the size of all files of a service in bytes, because one Secret contains them.
 const maxFiles = 1 << 20
 
+const largeFiles = "put large files into the image"
+
 // readFiles reads the files that the pods of a service get, by their path there.
 func readFiles(files map[string]string) (map[string][]byte, error) {
 	if len(files) == 0 {
@@ -74,15 +77,28 @@ func readFiles(files map[string]string) (map[string][]byte, error) {
 	read, size := map[string][]byte{}, 0
 	for inside, file := range files {
 		var err error
-		if read[inside], err = os.ReadFile(file); err != nil {
+		if read[inside], err = readAtMost(file, maxFiles, largeFiles); err != nil {
 			return nil, fmt.Errorf("server.files, %s: %w", inside, err)
 		}
-		size += len(read[inside])
-	}
-	if size > maxFiles {
-		return nil, fmt.Errorf("server.files have %d bytes, and a Secret at most %d: put large files into the image", size, maxFiles)
+		if size += len(read[inside]); size > maxFiles {
+			return nil, fmt.Errorf("server.files have more than %d bytes, the size of a Secret: %s", maxFiles, largeFiles)
+		}
 	}
 	return read, nil
+}
+
+// readAtMost reads a file of at most so many bytes. A device may have no end. advice is part of the error of a larger file.
+func readAtMost(file string, most int, advice string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
+	if err == nil && len(text) > most {
+		err = fmt.Errorf("%s has more than %d bytes: %s", file, most, advice)
+	}
+	return text, err
 }
 
 // versions returns the programs to which events roll out, by the names of their services.
@@ -109,7 +125,20 @@ func onlyHTTP(s experiment.Service) bool {
 	return !slices.ContainsFunc(s.Calls, func(c experiment.ServiceCall) bool { return c.HTTP == "" })
 }
 
-// serviceCalls returns the calls that a trial makes of a service.
+// callCache is the calls of trials so far. Equal calls share their data and methods, which are read once.
+type callCache map[string][]service.Spec
+
+// calls returns the calls that a trial makes of a service.
+func (c callCache) calls(s experiment.Service, w experiment.Workload, library library, timeout time.Duration) (all []service.Spec, err error) {
+	key := fmt.Sprint(s.Name, w.Shares(), w.Flow != nil, library.name, timeout)
+	if c[key] == nil {
+		if c[key], err = serviceCalls(s, w, library, timeout); err != nil {
+			return nil, err
+		}
+	}
+	return slices.Clone(c[key]), nil
+}
+
 func serviceCalls(s experiment.Service, w experiment.Workload, library library, timeout time.Duration) (all []service.Spec, err error) {
 	for _, share := range w.Shares() {
 		spec, err := serviceCall(s, share.Call, timeout)
@@ -208,7 +237,7 @@ func readTLS(t *experiment.ServiceTLS) (*service.TLS, error) {
 			continue
 		}
 		var err error
-		if *file.into, err = os.ReadFile(file.path); err != nil {
+		if *file.into, err = readAtMost(file.path, maxFiles, "set a file in PEM"); err != nil {
 			return nil, fmt.Errorf("tls.%s: %w", name, err)
 		}
 	}
@@ -221,14 +250,12 @@ const maxDataFile = 16 << 20
 
 // readData reads a file with the messages of a call.
 func readData(file string) (string, error) {
-	text, err := os.ReadFile(file)
+	text, err := readAtMost(file, maxDataFile, "shorten it")
 	switch {
 	case err != nil:
 		return "", err
 	case len(bytes.TrimSpace(text)) == 0:
 		return "", fmt.Errorf("%s is empty: write messages in it (JSON, NDJSON, or CSV with a header), or {} for an empty message", file)
-	case len(text) > maxDataFile:
-		return "", fmt.Errorf("%s has %d bytes, and at most %d are read: shorten it", file, len(text), maxDataFile)
 	}
 	return string(text), nil
 }
