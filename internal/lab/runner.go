@@ -50,6 +50,10 @@ func assign(t trial, bed testbed, n int, identity security.Config) assignment {
 		calculator.Security = identity
 		job.Calculator = &calculator
 	}
+	job.Calls = slices.Clone(job.Calls)
+	for i := range job.Calls {
+		job.Calls[i].Caller, job.Calls[i].Callers = uint64(n), uint64(t.Config.CallerCount())
+	}
 	return assignment{
 		Route: t.route.Name, Service: bed.infrastructure.service(n), Settings: t.settings, Gateway: bed.gateway,
 		Caller: t.library.name, Job: job, Warmup: t.Config.Caller.Warmup, EachBackend: t.callsEachBackend(),

@@ -32,7 +32,7 @@ type Request struct {
 
 // OpenHTTP checks the path, body, headers and condition of an HTTP request.
 func OpenHTTP(spec Spec) (*Request, error) {
-	r := &Request{spec: spec}
+	r := &Request{spec: spec, numbers: numbersOf(spec)}
 	err := errors.Join(checkTemplate("path of call "+spec.Name, spec.Path), checkTemplate("data of call "+spec.Name, spec.Data))
 	if err != nil {
 		return nil, err
@@ -190,7 +190,7 @@ func (r *Request) For(ctx context.Context, base string, n uint64, values Values)
 }
 
 // Judge returns the backend that sent a response from an address, and the code of the call with a message:
-// HTTP_404 for a status of 400 or more, unless a check decides. An empty code means that the response is
+// HTTP_404 for a status of 400 or more, unless it meets a check. An empty code means that the response is
 // right.
 func (r *Request) Judge(status int, header http.Header, body []byte, address string) (backend, code, message string) {
 	md := metadata.MD{}

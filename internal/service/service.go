@@ -48,6 +48,10 @@ type Spec struct {
 	Identity  Identity            `json:"identity"`
 	Stream    stream.Options      `json:"stream"`           // of a streaming method
 	Weight    uint64              `json:"weight,omitempty"` // of the call in a [Mix]; 0: 1
+	// Callers is how many callers share a load, and Caller is the number of this one, from 0: no two make calls with the
+	// same number. 0: there is one.
+	Caller  uint64 `json:"caller,omitempty"`
+	Callers uint64 `json:"callers,omitempty"`
 	// From are the values that the call takes from the answers before it in a [Flow], in CEL by their names.
 	From map[string]string `json:"from,omitempty"`
 }
@@ -139,7 +143,7 @@ func Open(ctx context.Context, spec Spec, source method.Source) (*Call, error) {
 	if err != nil {
 		return nil, fmt.Errorf("call %s: %w", spec.Name, err)
 	}
-	c := &Call{Path: method.Path(found), spec: spec, response: decode.New(found.Output()), output: found.Output()}
+	c := &Call{Path: method.Path(found), spec: spec, numbers: numbersOf(spec), response: decode.New(found.Output()), output: found.Output()}
 	if c.Stream, err = stream.New(spec.Stream, found, stream.Fields); err != nil {
 		return nil, fmt.Errorf("call %s: %w", spec.Name, err)
 	}
@@ -179,15 +183,20 @@ func (c *Call) Message(n uint64, values Values) ([]byte, error) {
 // the load before.
 func (c *Call) StartLoad() { c.numbers.next() }
 
-// numbers number the calls of several loads.
-type numbers struct{ base, made atomic.Uint64 }
+// numbers number the calls of several loads. Callers that share a load take turns.
+type numbers struct {
+	caller, callers uint64
+	base, made      atomic.Uint64 // by this caller
+}
+
+func numbersOf(s Spec) numbers { return numbers{caller: s.Caller, callers: max(s.Callers, 1)} }
 
 // of returns the number of call n of this load.
 func (n *numbers) of(call uint64) uint64 {
 	number := n.base.Load() + call
 	for made := n.made.Load(); number >= made && !n.made.CompareAndSwap(made, number+1); made = n.made.Load() {
 	}
-	return number
+	return number*n.callers + n.caller
 }
 
 func (n *numbers) next() { n.base.Store(n.made.Load()) }

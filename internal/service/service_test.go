@@ -187,3 +187,43 @@ func TestNumbersContinueInTheNextLoad(t *testing.T) {
 		t.Errorf("two loads of two calls send %s, want a b c a with the numbers 0 1 2 3", got)
 	}
 }
+
+// Callers share a load. Each counts its calls from 0, and no two send the same number or row of a file.
+func TestCallersThatShareALoadHaveDifferentNumbers(t *testing.T) {
+	seen := map[string]int{}
+	for caller := range uint64(3) {
+		spec := service.Spec{Data: `[{"name": "a"}, {"name": "b"}, {"name": "c"}, {"name": "d"}, {"name": "e"}, {"name": "f"}]`,
+			Metadata: map[string][]string{"number": {"{{.Number}}"}}, Caller: caller, Callers: 3}
+		call, err := open(t, spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec.HTTP, spec.Path, spec.Data = "GET", "/{{.Number}}", ""
+		request, err := service.OpenHTTP(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // loads
+			call.StartLoad()
+			request.StartLoad()
+			encoded, err := call.Message(0, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			md, err := call.Metadata(0, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			path, err := request.Path(0, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen["row "+string(encoded)]++
+			seen["number "+md.Get("number")[0]]++
+			seen["path "+string(path)]++
+		}
+	}
+	if len(seen) != 18 || seen["number 5"] != 1 || seen["path /5"] != 1 {
+		t.Errorf("the calls are %v, want 6 different rows, numbers and paths", seen)
+	}
+}

@@ -1,0 +1,30 @@
+package lab
+
+import (
+	"testing"
+
+	"rpclab/internal/cluster"
+	"rpclab/internal/experiment"
+	"rpclab/internal/security"
+	"rpclab/internal/service"
+)
+
+// noInfrastructure is between callers and backends.
+type noInfrastructure struct{ infrastructure }
+
+func (noInfrastructure) service(int) cluster.Service { return cluster.Service{} }
+
+func TestEachCallerKnowsItsShareOfTheNumbers(t *testing.T) {
+	one := trial{Trial: experiment.Trial{Config: experiment.Config{Callers: 2}}}
+	one.job.Calls = []service.Spec{{Name: "get"}, {Name: "list"}}
+	for n := range 2 {
+		for _, call := range assign(one, testbed{infrastructure: noInfrastructure{}}, n, security.Config{}).Job.Calls {
+			if call.Caller != uint64(n) || call.Callers != 2 {
+				t.Errorf("the call %s of caller %d of 2 has the numbers of caller %d of %d", call.Name, n, call.Caller, call.Callers)
+			}
+		}
+	}
+	if one.job.Calls[0].Callers != 0 {
+		t.Error("the trial has the numbers of a caller")
+	}
+}
