@@ -201,6 +201,12 @@ func fieldsOf(node parse.Node) (fields []string) {
 	case *parse.ActionNode:
 		return fieldsOf(n.Pipe)
 	case *parse.IfNode:
+		return fieldsOf(&n.BranchNode)
+	case *parse.WithNode:
+		return fieldsOf(&n.BranchNode)
+	case *parse.RangeNode:
+		return fieldsOf(&n.BranchNode)
+	case *parse.BranchNode:
 		return slices.Concat(fieldsOf(n.Pipe), fieldsOf(n.List), fieldsOf(n.ElseList))
 	case *parse.PipeNode:
 		for _, command := range n.Cmds {
@@ -212,6 +218,10 @@ func fieldsOf(node parse.Node) (fields []string) {
 		}
 	case *parse.FieldNode:
 		return n.Ident[:1]
+	case *parse.VariableNode: // Ident of {{$.Address}} is $, Address
+		if n.Ident[0] == "$" && len(n.Ident) > 1 {
+			return n.Ident[1:2]
+		}
 	}
 	return fields
 }

@@ -55,6 +55,26 @@ func TestEachReplicaHasItsOwnCommandLine(t *testing.T) {
 	}
 }
 
+func TestAllFieldsOfATemplateAreFound(t *testing.T) {
+	for text, want := range map[string]bool{
+		"{{.Address}}": true, "{{$.Address}}": true, "{{with .Address}}{{.}}{{end}}": true, "{{with .ID}}{{$.Address}}{{end}}": true,
+		"{{with .ID}}{{else}}{{.Address}}{{end}}": true, "{{range .Port}}{{$.Address}}{{end}}": true, "{{if .ID}}{{.Address}}{{end}}": true,
+		"{{$a := .Address}}{{$a}}": true, "{{$a := .Host}}{{$a}}": false, "{{with .ID}}{{.}}{{end}}": false,
+	} {
+		p := cluster.Program{Command: []string{"./orders", text}}
+		if err := p.Check(); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+		if p.Uses("Address") != want {
+			t.Errorf("%s uses Address: %t, want %t", text, !want, want)
+		}
+	}
+	wrong := cluster.Program{Command: []string{"./orders", "{{with .ID}}{{$.Adress}}{{end}}"}}
+	if err := wrong.Check(); err == nil || !strings.Contains(err.Error(), `no field {{.Adress}}; did you mean "Address"?`) {
+		t.Errorf("error %v, want that there is no field Adress", err)
+	}
+}
+
 func TestTheSignalThatStopsAProgram(t *testing.T) {
 	for name, want := range map[string]syscall.Signal{"": syscall.SIGTERM, "int": syscall.SIGINT, "SIGQUIT": syscall.SIGQUIT} {
 		if got := (cluster.Program{Signal: name}).StopSignal(); got != want {

@@ -23,6 +23,9 @@ import (
 // reflectionTimeout bounds how long a server may take to describe its methods.
 const reflectionTimeout = 30 * time.Second
 
+// reflectionLimit is the size of the largest description of a file, in bytes. The default of grpc-go is 4 MB.
+const reflectionLimit = 64 << 20
+
 // Describe asks the server that a target reaches, with these options, for the files that define the method of a call.
 func Describe(ctx context.Context, spec service.Spec, target caller.Target, calls ...grpc.CallOption) (source method.Source, err error) {
 	ctx, cancel := context.WithTimeout(ctx, reflectionTimeout)
@@ -35,7 +38,7 @@ func Describe(ctx context.Context, spec service.Spec, target caller.Target, call
 	if err != nil {
 		return nil, err
 	}
-	channel, err := grpc.NewClient(target.URI, append(options, grpc.WithDefaultCallOptions(calls...))...)
+	channel, err := grpc.NewClient(target.URI, append(options, grpc.WithDefaultCallOptions(append(calls, grpc.MaxCallRecvMsgSize(reflectionLimit))...))...)
 	if err != nil {
 		return nil, err
 	}

@@ -118,14 +118,17 @@ func (c *connection) passHTTP1Response(request pendingRequest) error {
 		if err != nil {
 			return err
 		}
-		time.Sleep(request.fault.Delay(time.Since(request.asked)))
+		*request.switched = response.StatusCode == http.StatusSwitchingProtocols
+		final := *request.switched || response.StatusCode >= http.StatusOK
+		if final {
+			time.Sleep(request.fault.Delay(time.Since(request.asked)))
+		}
 		if response.Body != http.NoBody {
 			response.Body = &parts{ReadCloser: response.Body, c: c}
 		}
 		// The body flushes c.client.out, which must not read from it (ReadFrom) at that time.
 		c.client.send(func() { err = response.Write(struct{ io.Writer }{c.client.out}) })
-		*request.switched = response.StatusCode == http.StatusSwitchingProtocols
-		if err != nil || *request.switched || response.StatusCode >= http.StatusOK {
+		if err != nil || final {
 			return err
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
+	"net/textproto"
 	"strings"
 	"sync"
 	"testing"
@@ -148,4 +150,32 @@ func TestHTTP1IsPassedOn(t *testing.T) {
 	post(503, 0)
 	proxy.SetFault(workload.Fault{Code: codes.Unavailable, Share: 1e-9})
 	post(200, 0)
+}
+
+// A slow backend answers late, once: 103 Early Hints is no answer.
+func TestOnlyTheFinalResponseIsDelayed(t *testing.T) {
+	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusEarlyHints)
+		w.WriteHeader(http.StatusOK)
+	}))
+	defer backend.Close()
+	proxy, address := proxied(t, backend.Listener.Addr().String())
+	const slow = time.Second
+	proxy.SetFault(workload.Fault{Slow: slow})
+	began, hinted := time.Now(), time.Duration(0)
+	trace := &httptrace.ClientTrace{Got1xxResponse: func(int, textproto.MIMEHeader) error {
+		hinted = time.Since(began)
+		return nil
+	}}
+	request, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), trace), http.MethodGet, "http://"+address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); response.Body.Close() != nil || hinted == 0 || hinted >= slow || took < slow {
+		t.Errorf("the hints came after %v and the response after %v, want at once and after %v", hinted, took, slow)
+	}
 }

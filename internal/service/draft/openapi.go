@@ -240,7 +240,7 @@ func sampleOf(example any, examples openapi3.Examples, schema *openapi3.SchemaRe
 	if value, ok := firstExample(examples); ok {
 		return value
 	}
-	value, _ := schemaSample(schema, nil)
+	value, _ := (&sampler{left: maxObjects}).sample(schema, nil, 0)
 	return value
 }
 
@@ -253,9 +253,15 @@ func firstExample(examples openapi3.Examples) (any, bool) {
 	return nil, false
 }
 
-// schemaSample returns a value that a schema probably accepts. Within the objects that contain it, a schema
-// does not appear again: then known is false.
-func schemaSample(ref *openapi3.SchemaRef, within []*openapi3.Schema) (value any, known bool) {
+// maxObjects bounds the objects of a sample.
+const maxObjects = 100
+
+// sampler makes a sample of a schema.
+type sampler struct{ left int } // objects that it may still make
+
+// sample returns a value that a schema probably accepts, in so many objects. Within the objects that contain it, a schema
+// does not appear again: then, and where the sample would be too large, known is false.
+func (m *sampler) sample(ref *openapi3.SchemaRef, within []*openapi3.Schema, depth int) (value any, known bool) {
 	if ref == nil || ref.Value == nil {
 		return "text", true
 	}
@@ -276,7 +282,7 @@ func schemaSample(ref *openapi3.SchemaRef, within []*openapi3.Schema) (value any
 	}
 	for _, alternatives := range []openapi3.SchemaRefs{s.OneOf, s.AnyOf} {
 		if len(alternatives) > 0 {
-			return schemaSample(alternatives[0], within)
+			return m.sample(alternatives[0], within, depth)
 		}
 	}
 	switch {
@@ -288,12 +294,16 @@ func schemaSample(ref *openapi3.SchemaRef, within []*openapi3.Schema) (value any
 	case s.Type.Is("boolean"):
 		return true, true
 	case s.Type.Is("array"):
-		if one, ok := schemaSample(s.Items, within); ok {
+		if one, ok := m.sample(s.Items, within, depth); ok {
 			return []any{one}, true
 		}
 		return []any{}, true
 	case s.Type.Is("object"), len(s.Properties) > 0, len(s.AllOf) > 0:
-		return objectSample(s, within), true
+		if m.left == 0 || depth > maxDepth {
+			return nil, false
+		}
+		m.left--
+		return m.object(s, within, depth), true
 	}
 	if s.Format == "uuid" {
 		return action("{{uuid}}"), true
@@ -301,19 +311,20 @@ func schemaSample(ref *openapi3.SchemaRef, within []*openapi3.Schema) (value any
 	return cmp.Or(map[string]string{"date": "2026-01-31", "date-time": "2026-01-31T12:00:00Z", "email": "name@example.org"}[s.Format], "text"), true
 }
 
-func objectSample(s *openapi3.Schema, within []*openapi3.Schema) map[string]any {
+func (m *sampler) object(s *openapi3.Schema, within []*openapi3.Schema, depth int) map[string]any {
 	fields := map[string]any{}
 	for _, part := range s.AllOf {
-		value, _ := schemaSample(part, within)
+		value, _ := m.sample(part, within, depth)
 		if of, ok := value.(map[string]any); ok {
 			maps.Copy(fields, of)
 		}
 	}
-	for name, property := range s.Properties {
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		property := s.Properties[name]
 		if property.Value != nil && property.Value.ReadOnly {
 			continue
 		}
-		if value, ok := schemaSample(property, within); ok {
+		if value, ok := m.sample(property, within, depth+1); ok {
 			fields[name] = value
 		}
 	}

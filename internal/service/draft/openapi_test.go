@@ -156,3 +156,26 @@ func TestSamplesOfWhatIsNotDeclared(t *testing.T) {
 		}
 	}
 }
+
+// Of 16 schemas, each has two properties of the next: 2^16 objects.
+func TestASampleOfNestedSchemasIsSmall(t *testing.T) {
+	schemas := ""
+	for i := range 16 {
+		next := fmt.Sprintf("{$ref: '#/components/schemas/s%d'}", i+1)
+		schemas += fmt.Sprintf("s%d: {type: object, properties: {b: %s, a: %s, id: {type: string}}}, ", i, next, next)
+	}
+	text := `{openapi: 3.0.0, paths: {/x: {post: {requestBody: {content: {application/json: {schema: {$ref: '#/components/schemas/s0'}}}}}}},
+ components: {schemas: {` + schemas + `s16: {type: object, properties: {id: {type: string}}}}}}`
+	path := filepath.Join(t.TempDir(), "api.yaml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read, err := draft.ReadOpenAPI(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	written, err := draft.Service{Command: "x", Addresses: []string{"127.0.0.1:1"}, OpenAPI: read}.Write()
+	if objects := strings.Count(string(written), "id: text"); err != nil || objects < 2 || objects > 100 {
+		t.Errorf("the sample has %d objects (%v), want 2 to 100:\n%.2000s", objects, err, written)
+	}
+}
