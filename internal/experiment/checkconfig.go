@@ -157,6 +157,7 @@ func (d *document) checkEvents(events []Event, config Config, wrong *problems) {
 	}
 	length := config.Load.duration()
 	backends, last := config.Server.Replicas, time.Duration(0)
+	known := d.root.get("services").get(config.Service).get("server").get("service") == nil // else they run already
 	for i, e := range events {
 		n := d.root.get("events").values[i]
 		at := n.get("at").at
@@ -167,14 +168,14 @@ func (d *document) checkEvents(events []Event, config Config, wrong *problems) {
 			wrong.add(at, "at %s is after the end of the load, which lasts %s", formatDuration(e.At), formatDuration(length))
 		}
 		last = e.At
-		if word, count := e.backendAction(); count > backends {
+		if word, count := e.backendAction(); known && count > backends {
 			wrong.add(n.get(word).at, "%s %d: only %d backends exist at that time", word, count, backends)
 		}
 		if e.Slow != nil && e.Slow.By > 0 && e.Slow.Times > 0 {
 			wrong.add(n.get("slow").at, "slow accepts only one of by and times")
 		}
 		if e.Scale > 0 {
-			backends = e.Scale
+			backends, known = e.Scale, true
 		}
 	}
 }

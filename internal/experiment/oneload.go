@@ -3,6 +3,7 @@ package experiment
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -32,7 +33,8 @@ func (l OneLoad) Document() ([]byte, error) {
 	}
 	defaults := map[string]any{"caller": l.Caller, "workload": map[string]any{"greet": map[string]any{}}, "load": l.Load, "route": "direct"}
 	server := l.Service.Server
-	if server.Replicas > 1 || len(server.Addresses) > 1 {
+	named := slices.ContainsFunc(server.hostNames(), func(name string) bool { return name != "localhost" })
+	if named || server.Replicas > 1 || len(server.Addresses) > 1 { // a name can stand for several addresses
 		defaults["route"] = "endpointslice" // which balances calls
 		if call.HTTP != "" {
 			defaults["route"] = "clusterip" // which balances connections

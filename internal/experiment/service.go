@@ -107,7 +107,7 @@ type Ready struct {
 
 // Stop is how a backend is stopped.
 type Stop struct {
-	Signal string        `yaml:"signal" doc:"the signal" enum:"TERM,INT,QUIT,HUP,USR1,USR2" default:"TERM"`
+	Signal string        `yaml:"signal" doc:"the signal (default: TERM; in pods, the STOPSIGNAL of the image)" enum:"TERM,INT,QUIT,HUP,USR1,USR2"`
 	Grace  time.Duration `yaml:"grace" doc:"time to exit after the signal, until SIGKILL" max:"10m" default:"30s"`
 }
 
@@ -120,7 +120,7 @@ type ServiceCall struct {
 	Data     Data              `yaml:"data" doc:"the request message, or the body of an HTTP request, which is JSON unless metadata has another content-type: then a text is the body as it is; texts in it can be templates such as {{randomInt 1 99}}; or @FILE: calls send its values (JSON, NDJSON) or rows (CSV) in turn"`
 	Metadata Metadata          `yaml:"metadata" doc:"further metadata or headers of this call; values can be templates, and a list has several values"`
 	From     map[string]string `yaml:"from" doc:"values that the call takes from the answers before it in a flow: expressions (CEL) such as login.token, headers.login[\"x-token\"] or trailers.login[\"x-token\"], by the names that data, path and metadata use as {{.token}}; a dash in the name of a call is _"`
-	Check    string            `yaml:"check" doc:"condition (CEL) that a response must meet, such as size(answer.orders) == 20 or status == 200; others count as errors of code CHECK"`
+	Check    string            `yaml:"check" doc:"condition (CEL) that a response must meet, such as size(answer.orders) == 20 or status == 200; others count as errors of code CHECK, or HTTP_503 where that is the status (400 or more)"`
 	Stream   *CallStream       `yaml:"stream" doc:"when a call of a streaming method ends"`
 }
 

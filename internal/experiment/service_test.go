@@ -1,6 +1,8 @@
 package experiment
 
 import (
+	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -290,6 +292,65 @@ arms:
 		_, err := Expand("v.yaml", []byte(strings.Replace(doc, change[0], change[1], 1)), Options{Rounds: 1}, vocabulary)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v\nwant %s", change[1], err, want)
+		}
+	}
+}
+
+// In pods, the signal of the image stops a backend unless the file sets another.
+func TestAServiceThatSetsOnlyItsGraceHasNoSignal(t *testing.T) {
+	for stop, want := range map[string]Stop{
+		"{grace: 5s}":                {Grace: 5 * time.Second},
+		"{signal: QUIT}":             {Signal: "QUIT", Grace: 30 * time.Second},
+		"{signal: TERM, grace: 10s}": {Signal: "TERM", Grace: 10 * time.Second},
+	} {
+		text := strings.Replace(orders, "replicas: 2", "stop: "+stop, 1)
+		s, err := ReadService(ServiceDocument{File: "orders.yaml", Text: []byte(text)}, vocabulary)
+		if err != nil || s.Server.Stop != want {
+			t.Errorf("%s: %+v (%v), want %+v", stop, s.Server.Stop, err, want)
+		}
+	}
+}
+
+// How many pods of a Service run is known only in the cluster.
+func TestBackendsThatRunAlreadyAreNotCounted(t *testing.T) {
+	const doc = `experiment: x
+question: q?
+services: {shop: {server: {service: shop/orders}, calls: {get: {method: a.B/C}}}}
+defaults: {service: shop, workload: {call: get}, route: clusterip, load: {open: {rate: 5, duration: 9s}}}
+arms: {a: {}}
+`
+	for events, want := range map[string]string{
+		"[{at: 1s, kill: 4}]":                      "",
+		"[{at: 1s, scale: 2}, {at: 2s, kill: 4}]":  "x.yaml:6:45: kill 4: only 2 backends exist at that time",
+		"[{at: 1s, kill: 40}, {at: 2s, scale: 4}]": "",
+	} {
+		_, err := Expand("x.yaml", []byte(doc+"events: "+events+"\n"), Options{Rounds: 1, AllowDisruption: true, On: "kubernetes"}, vocabulary)
+		if got := strings.Join(lines(err), "\n"); got != want {
+			t.Errorf("%s: %q, want %q", events, got, want)
+		}
+	}
+}
+
+// A host name can stand for the addresses of several pods, so a load balances its calls.
+func TestALoadOfAHostNameIsBalanced(t *testing.T) {
+	for addresses, want := range map[string][2]string{ // route and policy
+		"[orders.shop.svc:9000]":         {"endpointslice", "round_robin"},
+		"[127.0.0.1:1, 127.0.0.2:1]":     {"endpointslice", "round_robin"},
+		"[127.0.0.1:9000]":               {"direct", ""},
+		"[localhost:9000]":               {"direct", ""},
+		"[localhost:9000, localhost:91]": {"endpointslice", "round_robin"},
+	} {
+		text := strings.NewReplacer(`command: ["./orders", "-addr", "{{.Address}}"]`, "addresses: "+addresses, "  replicas: 2\n", "").Replace(orders)
+		s, err := ReadService(ServiceDocument{File: "orders.yaml", Text: []byte(text)}, vocabulary)
+		if err != nil {
+			t.Fatal(err)
+		}
+		document, err := OneLoad{Name: "load", Service: s, Call: "get", Load: map[string]any{"burst": 1}, Policy: "round_robin"}.Document()
+		var got struct {
+			Defaults struct{ Route, Policy string }
+		}
+		if err := errors.Join(err, json.Unmarshal(document, &got)); err != nil || [2]string{got.Defaults.Route, got.Defaults.Policy} != want {
+			t.Errorf("%s: %+v (%v), want the route %s and the policy %s", addresses, got.Defaults, err, want[0], want[1])
 		}
 	}
 }
