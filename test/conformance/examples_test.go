@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
@@ -170,10 +171,33 @@ func TestExperimentsOnTheExamples(t *testing.T) {
 					if e.Error != "" {
 						t.Errorf("%s, arm %s: %s: %s", args[0], e.Arm, e.What, e.Error)
 					}
+					if took := changed(d, e); took != "" {
+						t.Errorf("%s, arm %s: %s: %s", args[0], e.Arm, e.What, took)
+					}
 				}
 			}
 		})
 	}
+}
+
+// changed says what an event should have done to the backends and did not; empty: nothing.
+func changed(d result.Document, e result.Event) string {
+	i := slices.IndexFunc(d.Arms, func(a result.Arm) bool { return a.Name == e.Arm })
+	arm := d.Arms[i]
+	trial := arm.Trials[slices.IndexFunc(arm.Trials, func(one result.Trial) bool { return one.Round == e.Round })]
+	later := int(e.AtMS+1000) / int(trial.Timeline.IntervalMS) // a busy machine kills late
+	for _, id := range e.Affected {
+		if line := trial.Timeline.Backends[id]; e.Action == result.ActionKill && later < len(line) && slices.Max(line[later:]) > 0 {
+			return fmt.Sprintf("%s answers calls: %v", id, line[later:])
+		}
+	}
+	switch {
+	case e.Action == result.ActionKill && len(e.Affected) != e.Count:
+		return fmt.Sprintf("it affected %q", e.Affected)
+	case e.Action == result.ActionRoll && e.Unfinished == nil && len(trial.Backends) < 2*e.Ready:
+		return fmt.Sprintf("it replaced %d backends, and these were ready: %v", e.Ready, trial.Backends)
+	}
+	return ""
 }
 
 // TestRESTAgainstGRPCOfOneService compares two protocols of one Node service.
@@ -185,8 +209,12 @@ func TestRESTAgainstGRPCOfOneService(t *testing.T) {
 			t.Errorf("arm %s: %d calls, errors %v, backends %v", arm.Name, arm.Calls, arm.Samples, arm.Backends)
 		}
 	}
-	if !slices.ContainsFunc(d.Verdicts, func(v result.Verdict) bool { return v.Metric == "latency_p50" && v.A == "rest" && v.B == "grpc" }) {
-		t.Errorf("the run has no verdict on rest against grpc: %+v", d.Verdicts)
+	i := slices.IndexFunc(d.Verdicts, func(v result.Verdict) bool { return v.Metric == "latency_p50" && v.A == "rest" && v.B == "grpc" })
+	if i < 0 {
+		t.Fatalf("the run has no verdict on rest against grpc: %+v", d.Verdicts)
+	}
+	if v := d.Verdicts[i]; v.Decision == "undecided" && v.Reason == "" || v.Ratio <= 0 { // on a busy machine
+		t.Errorf("the verdict on rest against grpc is %+v, want a decision, or why there is none", v)
 	}
 }
 

@@ -202,7 +202,11 @@ func TestTheIdealServiceFileRuns(t *testing.T) {
 			t.Errorf("rpclab init lacks %s:\n%s", want, draft)
 		}
 	}
+	if err := os.WriteFile(filepath.Join(dir, "draft.yaml"), []byte(draft), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, line := range []string{
+		"rpclab load --service draft.yaml --calls 5 --assert errors==0",
 		"rpclab run churn --service orders.yaml --quick --arms clusterip-shared,endpointslice",
 		"rpclab run my-question.yaml --assert errors==0",
 		"rpclab load --service orders.yaml --call get --rate 500 --duration 1s --assert errors==0",
