@@ -83,7 +83,8 @@ func Expand(file string, doc []byte, options Options, vocabulary Vocabulary) (Pl
 }
 
 // extendRounds sets the maximum number of rounds of a run until decided, and returns the numbers of
-// rounds after which the run may end. Each look costs error, so none comes before every headline metric can have verdicts.
+// rounds after which the run may end. Each look costs error, so none comes before every headline metric can have verdicts
+// that can have one.
 func (d *document) extendRounds(r resolved, options Options) ([]int, error) {
 	pairs, err := r.pairs(options.Arms)
 	if err != nil {
@@ -111,9 +112,12 @@ func (d *document) extendRounds(r resolved, options Options) ([]int, error) {
 		return nil, wrong.err()
 	}
 	for _, metric := range r.headline() {
-		first = max(first, r.roundsForVerdict(metric, pairs, firstShare))
+		// A metric that cannot have a verdict at all does not delay the others, which may decide the gates of the run.
+		if rounds := r.roundsForVerdict(metric, pairs, firstShare); rounds <= most {
+			first = max(first, rounds)
+		}
 	}
-	return verdict.Looks(min(first, most), most), d.setRounds("--max-rounds", most)
+	return verdict.Looks(first, most), d.setRounds("--max-rounds", most)
 }
 
 // pilot gives a run the fewest rounds that show noise, and shortens its loads to pilotLoad.

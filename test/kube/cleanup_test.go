@@ -22,7 +22,7 @@ func TestTheNextRunRemovesAKilledRun(t *testing.T) {
 	}
 	g.end(t)
 	left := g.namespace(t)
-	kubectl(t, "annotate", "namespace", left, `rpclab/scaled={"default/idle":0}`)
+	kubectl(t, "annotate", "namespace", left, `rpclab/scaled={"default/idle":{"before":0,"set":[0]}}`)
 	if said := ran(t, testkit.Rpclab(t), "clean"); strings.Contains(said, left) {
 		t.Errorf("rpclab clean removed a run whose lease had not expired:\n%s", said)
 	}
