@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -144,7 +145,7 @@ func (a *API) restore(ctx context.Context, all map[string]scaled) (restored, lef
 		case ours:
 			restored = append(restored, fmt.Sprintf("Deployment %s: %d replicas again", title, one.Before))
 		default:
-			left = append(left, fmt.Sprintf("Deployment %s: left as it is, because someone has scaled it since. It had %d replicas.", title, one.Before))
+			left = append(left, fmt.Sprintf("Deployment %s: left as it is, because someone has scaled it since (it had %d replicas)", title, one.Before))
 		}
 	}
 	return restored, left, remaining, err
@@ -154,7 +155,11 @@ func (a *API) restore(ctx context.Context, all map[string]scaled) (restored, lef
 // compares the numbers, so that no other change comes between.
 func (a *API) restoreReplicas(ctx context.Context, namespace, name string, one scaled) (ours bool, err error) {
 	for _, set := range slices.Backward(one.Set) {
-		body := fmt.Appendf(nil, `[{"op":"test","path":"/spec/replicas","value":%d},{"op":"replace","path":"/spec/replicas","value":%d}]`, set, one.Before)
+		has := strconv.Itoa(int(set))
+		if set == 0 {
+			has = "null" // a Scale leaves 0 out
+		}
+		body := fmt.Appendf(nil, `[{"op":"test","path":"/spec/replicas","value":%s},{"op":"add","path":"/spec/replicas","value":%d}]`, has, one.Before)
 		_, err := a.client.AppsV1().Deployments(namespace).Patch(ctx, name, types.JSONPatchType, body, metav1.PatchOptions{FieldManager: manager}, "scale")
 		if !apierrors.IsInvalid(err) { // else it has another number
 			return true, explain(ignoreNotFound(err), namespace)
