@@ -42,7 +42,8 @@ func (s *scalable) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// scale applies a patch of the scale: a merge patch, or a JSON patch (RFC 6902) of tests and replacements.
+// scale applies a patch of the scale: a merge patch, or a JSON patch (RFC 6902) of tests and additions. The JSON of a scale
+// has no 0, so null is what tests find then.
 func (s *scalable) scale(r *http.Request) bool {
 	if r.Header.Get("Content-Type") != string(types.JSONPatchType) {
 		var patch appsv1.Deployment
@@ -52,15 +53,17 @@ func (s *scalable) scale(r *http.Request) bool {
 	}
 	var steps []struct {
 		Op, Path string
-		Value    int32
+		Value    *int32
 	}
 	_ = json.NewDecoder(r.Body).Decode(&steps)
 	for _, step := range steps {
 		switch {
-		case step.Path != "/spec/replicas", step.Op == "test" && step.Value != s.replicas:
+		case step.Path != "/spec/replicas",
+			step.Op == "test" && (step.Value == nil) != (s.replicas == 0),
+			step.Op == "test" && step.Value != nil && *step.Value != s.replicas:
 			return false
-		case step.Op == "replace":
-			s.replicas = step.Value
+		case step.Op == "add":
+			s.replicas = *step.Value
 		}
 	}
 	return true
@@ -75,9 +78,10 @@ func TestReplicasThatAnotherSetAreNotRestored(t *testing.T) {
 		says  string
 	}{
 		"scaled":               {[]int{4}, 0, 2, "Deployment shop/orders: 2 replicas again"},
+		"scaled to 0":          {[]int{0}, 0, 2, "Deployment shop/orders: 2 replicas again"},
 		"scaled twice":         {[]int{4, 6}, 0, 2, "Deployment shop/orders: 2 replicas again"},
-		"and by another":       {[]int{4}, 10, 10, "Deployment shop/orders: left as it is, because someone has scaled it since. It had 2 replicas."},
-		"twice and by another": {[]int{4, 6}, 10, 10, "Deployment shop/orders: left as it is, because someone has scaled it since. It had 2 replicas."},
+		"and by another":       {[]int{4}, 10, 10, "Deployment shop/orders: left as it is, because someone has scaled it since (it had 2 replicas)"},
+		"twice and by another": {[]int{4, 6}, 10, 10, "Deployment shop/orders: left as it is, because someone has scaled it since (it had 2 replicas)"},
 		// The run was killed after it had stored its next number.
 		"before the last was set": {[]int{6, 4}, 6, 2, "Deployment shop/orders: 2 replicas again"},
 	} {
