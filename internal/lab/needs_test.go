@@ -18,7 +18,13 @@ func channels(t *testing.T, o experiment.Options) result.Plan {
 	return planned(t, "channels", o)
 }
 
+// planned returns what a plan of a built-in experiment needs.
 func planned(t *testing.T, name string, o experiment.Options) result.Plan {
+	t.Helper()
+	return planOf(t, name, o).Needs(result.Plan{})
+}
+
+func planOf(t *testing.T, name string, o experiment.Options) Plan {
 	t.Helper()
 	file, doc, err := experiments.Open(name)
 	if err != nil {
@@ -32,7 +38,7 @@ func planned(t *testing.T, name string, o experiment.Options) result.Plan {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return plan.Needs(result.Plan{})
+	return plan
 }
 
 // The control of channels and the pair of its confound are families of their own.
@@ -75,20 +81,9 @@ func TestAPlanHasTheLoadsOfEachRound(t *testing.T) {
 // A look costs error, so none comes before the failed calls of all pairs can have verdicts.
 func TestTheFirstLookIsNotBeforeRanksCanDecide(t *testing.T) {
 	for _, name := range []string{"churn", "contracts", "limits", "long-streams", "rollout"} {
-		file, doc, err := experiments.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
 		for what, o := range map[string]experiment.Options{"all rounds": {MaxRounds: 100}, "a time limit": {For: 10 * time.Hour}, "two arms": {For: 10 * time.Hour, Arms: armsOf(t, name)[:2]}} {
 			o.UntilDecided = true
-			expanded, err := experiment.Expand(file, doc, o, Vocabulary())
-			if err != nil {
-				t.Fatal(err)
-			}
-			plan, err := Resolve(expanded)
-			if err != nil {
-				t.Fatal(err)
-			}
+			plan := planOf(t, name, o)
 			needed := plan.Needs(result.Plan{}).RoundsForVerdict
 			if len(plan.Looks) < 2 || plan.Looks[0] < needed || o.For > 0 && plan.Looks[0] > needed {
 				t.Errorf("%s, %s: looks after %v rounds, want the first after the %d that a verdict needs", name, what, plan.Looks, needed)

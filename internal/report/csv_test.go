@@ -12,12 +12,9 @@ import (
 	"rpclab/internal/result"
 )
 
-// TestCSVSaysWhatEachPartCosts has a trial of a search behind a proxy, in a group of arms.
-func TestCSVSaysWhatEachPartCosts(t *testing.T) {
-	d := channels()
-	trial := &d.Arms[0].Trials[0]
-	trial.Group, trial.Capacity = 2, &result.Capacity{Rate: 1234.5}
-	trial.Resources.Proxy, trial.Resources.Gateway = result.Usage{CPU: 12.5, RSS: 4096}, result.Usage{CPU: 7, RSS: 8192}
+// rowsOf returns the rows of the CSV of a run, the first with the names of the columns.
+func rowsOf(t *testing.T, d result.Document) [][]string {
+	t.Helper()
 	var out bytes.Buffer
 	if err := CSV(&out, d); err != nil {
 		t.Fatal(err)
@@ -26,6 +23,16 @@ func TestCSVSaysWhatEachPartCosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return rows
+}
+
+// TestCSVSaysWhatEachPartCosts has a trial of a search behind a proxy, in a group of arms.
+func TestCSVSaysWhatEachPartCosts(t *testing.T) {
+	d := channels()
+	trial := &d.Arms[0].Trials[0]
+	trial.Group, trial.Capacity = 2, &result.Capacity{Rate: 1234.5}
+	trial.Resources.Proxy, trial.Resources.Gateway = result.Usage{CPU: 12.5, RSS: 4096}, result.Usage{CPU: 7, RSS: 8192}
+	rows := rowsOf(t, d)
 	page, err := os.ReadFile("../../docs/outputs.md")
 	if err != nil {
 		t.Fatal(err)
@@ -98,14 +105,7 @@ func TestCSVHasARowForEachTrial(t *testing.T) {
 func TestCSVLeavesOutTheUnknownHalfOfACost(t *testing.T) {
 	d := channels()
 	d.Arms[0].Trials[0].Resources.Client, d.Arms[0].Trials[1].Resources.Client = result.Usage{RSS: 4096}, result.Usage{CPU: 3.5}
-	var out bytes.Buffer
-	if err := CSV(&out, d); err != nil {
-		t.Fatal(err)
-	}
-	rows, err := csv.NewReader(&out).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := rowsOf(t, d)
 	for name, want := range map[string][2]string{"client_cpu_us_per_call": {"", "3.5"}, "client_rss_bytes": {"4096", ""}} {
 		i := slices.Index(rows[0], name)
 		if got := [2]string{rows[1][i], rows[2][i]}; got != want {

@@ -162,6 +162,19 @@ func TestParseAcceptsAnyTextWithoutPanicking(t *testing.T) {
 	})
 }
 
+// reports checks a condition on measures: its report contains what is wanted, and is empty if that is.
+func reports(t *testing.T, m result.Measures, text, want string) {
+	t.Helper()
+	c, err := condition.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Join(c.Check(m), "; ")
+	if (got == "") != (want == "") || !strings.Contains(got, want) {
+		t.Errorf("%s reports %q, want %q", text, got, want)
+	}
+}
+
 // 99 of 100 calls failed, and the other one took 1 ms.
 func TestLostCallsFailEveryUpperLimit(t *testing.T) {
 	h := hdr.NewPacked(1, 3_600_000_000_000, 3)
@@ -197,14 +210,7 @@ func TestLostCallsFailEveryUpperLimit(t *testing.T) {
 		"rate >= 50/s":         "rate >= 50/s: it is 0.5/s of successful calls, 99 % less",
 		"rate >= 0.4/s":        "",
 	} {
-		c, err := condition.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := strings.Join(c.Check(m), "; ")
-		if (got == "") != (want == "") || !strings.Contains(got, want) {
-			t.Errorf("%s reports %q, want %q", text, got, want)
-		}
+		reports(t, m, text, want)
 	}
 }
 
@@ -241,14 +247,7 @@ func TestADroppedCallIsLaterThanEveryCallThatWasSent(t *testing.T) {
 		"lateness_p90 > 10ms":   "",
 		"lateness_p999 == 20ms": "since 40 % of the calls were dropped",
 	} {
-		c, err := condition.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := strings.Join(c.Check(m), "; ")
-		if (got == "") != (want == "") || !strings.Contains(got, want) {
-			t.Errorf("%s reports %q, want %q", text, got, want)
-		}
+		reports(t, m, text, want)
 	}
 	c, err := condition.Parse("lateness_p50 < 1h")
 	if err != nil {
