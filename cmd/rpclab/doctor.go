@@ -138,7 +138,7 @@ func store() finding {
 func tools(ctx context.Context) (all []finding) {
 	for _, t := range tool.All() {
 		f := finding{what: t.Name, state: "ok"}
-		path, err := tool.Find(t.Name)
+		path, err := t.Find()
 		if err == nil {
 			f.seen, err = t.Version(ctx, path)
 			f.seen += " (" + path + ")"

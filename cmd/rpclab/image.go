@@ -122,10 +122,11 @@ func buildImage(c *cobra.Command, f imageFlags) (err error) {
 			return err
 		}
 	}
-	if len(o.Tools) == 0 {
-		o.Tools = []string{"none"}
+	proxies := tool.Names(o.Tools)
+	if len(proxies) == 0 {
+		proxies = []string{"none"}
 	}
-	fmt.Fprintf(c.ErrOrStderr(), "rpclab: built an image for %s; proxies: %s\n", o.Platform, strings.Join(o.Tools, ", "))
+	fmt.Fprintf(c.ErrOrStderr(), "rpclab: built an image for %s; proxies: %s\n", o.Platform, strings.Join(proxies, ", "))
 	fmt.Fprintln(c.OutOrStdout(), f.name)
 	return nil
 }
@@ -153,19 +154,21 @@ func (f imageFlags) programs(c *cobra.Command, platform v1.Platform) ([]image.Pr
 }
 
 // tools are the requested proxies, or all installed proxies that run on the platform.
-func (f imageFlags) tools(c *cobra.Command, o image.Options) (names []string, err error) {
+func (f imageFlags) tools(c *cobra.Command, o image.Options) (all []tool.Tool, err error) {
 	if c.Flags().Changed("with") {
 		for _, name := range f.with {
-			if _, err := tool.Lookup(name); err != nil {
+			t, err := tool.Lookup(name)
+			if err != nil {
 				return nil, usageError{fmt.Errorf("--with: %w", err)}
 			}
+			all = append(all, t)
 		}
-		return f.with, nil
+		return all, nil
 	}
 	for _, t := range tool.All() {
-		if _, err := tool.Find(t.Name); err == nil && image.RunsHere(o.Platform) {
-			names = append(names, t.Name)
+		if _, err := t.Find(); err == nil && image.RunsHere(o.Platform) {
+			all = append(all, t)
 		}
 	}
-	return names, nil
+	return all, nil
 }

@@ -19,6 +19,7 @@ import (
 	"rpclab/internal/lab"
 	"rpclab/internal/language"
 	"rpclab/internal/result"
+	"rpclab/internal/tool"
 )
 
 // labFlags say where `rpclab lab up` starts servers.
@@ -69,7 +70,7 @@ type remoteLab struct {
 }
 
 // open creates the lab, with these proxies and languages in its image.
-func (f labFlags) open(c *cobra.Command, tools []string, languageName string) (l remoteLab, err error) {
+func (f labFlags) open(c *cobra.Command, tools []tool.Tool, languageName string) (l remoteLab, err error) {
 	var languages []language.Language
 	if languageName != language.Go {
 		other, err := language.Lookup(languageName)
@@ -97,8 +98,8 @@ func (f labFlags) open(c *cobra.Command, tools []string, languageName string) (l
 		err = errors.New(found.missing[languageName])
 	}
 	for _, proxy := range tools {
-		if err == nil && found.missing[proxy] != "" {
-			err = fmt.Errorf("%s; or leave out what uses it with --routes", found.missing[proxy])
+		if err == nil && found.missing[proxy.Name] != "" {
+			err = fmt.Errorf("%s; or leave out what uses it with --routes", found.missing[proxy.Name])
 		}
 	}
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"rpclab/internal/gateway/stack"
 	"rpclab/internal/language"
 	"rpclab/internal/process"
+	"rpclab/internal/tool"
 )
 
 // checkPort returns an error unless a port, and those after it that a study may use, exist.
@@ -109,10 +110,10 @@ func runGateways(c *cobra.Command, l gatewayLab) (err error) {
 // prepare returns how to start a stack, here or on Kubernetes, and how to end all.
 func (l gatewayLab) prepare(c *cobra.Command) (start func(stack.Plan) (*stack.Stack, error), end func([]*stack.Stack) error, err error) {
 	if l.flags.remote() {
-		var tools []string
+		var tools []tool.Tool
 		for _, p := range l.plans {
-			if p.Route.Binary != "" {
-				tools = append(tools, p.Route.Binary)
+			if p.Route.Tool.Name != "" {
+				tools = append(tools, p.Route.Tool)
 			}
 		}
 		remote, err := l.flags.open(c, tools, l.language)

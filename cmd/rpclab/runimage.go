@@ -32,7 +32,7 @@ func (s *imageSource) register(flags *pflag.FlagSet) {
 
 // imageNeeds is what the image of a run must contain.
 type imageNeeds struct {
-	tools     []string
+	tools     []tool.Tool
 	languages []language.Language
 	nodes     []result.Node
 }
@@ -107,13 +107,13 @@ func (s imageSource) provide(ctx context.Context, api *kubernetes.API, contents 
 
 // withoutMissing returns the proxies that this machine has for an image of a platform, and adds to missing why it has no
 // other.
-func withoutMissing(proxies []string, platform v1.Platform, missing map[string]string) (available []string) {
+func withoutMissing(proxies []tool.Tool, platform v1.Platform, missing map[string]string) (available []tool.Tool) {
 	for _, proxy := range proxies {
-		_, lacks := tool.Find(proxy)
-		if err := image.CheckPlatform(proxy, platform); err != nil {
-			missing[proxy] = fmt.Sprintf("%v: push an image that `rpclab image build` makes on %s, and name it with --image", err, platform)
+		_, lacks := proxy.Find()
+		if err := image.CheckPlatform(proxy.Name, platform); err != nil {
+			missing[proxy.Name] = fmt.Sprintf("%v: push an image that `rpclab image build` makes on %s, and name it with --image", err, platform)
 		} else if errors.Is(lacks, tool.ErrUnavailable) {
-			missing[proxy] = lacks.Error()
+			missing[proxy.Name] = lacks.Error()
 		} else {
 			available = append(available, proxy)
 		}
@@ -170,7 +170,7 @@ func platformOf(nodes []result.Node) v1.Platform {
 // pushInstead is the commands that push the image to a registry and repeat a command, by its arguments, with it.
 func pushInstead(name string, contents image.Options, args []string) string {
 	pushed := "REGISTRY/" + name
-	build := []string{"rpclab", "image", "build", "--with", strings.Join(contents.Tools, ",")}
+	build := []string{"rpclab", "image", "build", "--with", strings.Join(tool.Names(contents.Tools), ",")}
 	for _, p := range contents.Programs {
 		build = append(build, "--languages", p.Language)
 	}

@@ -10,6 +10,7 @@ import (
 	"rpclab/internal/image"
 	"rpclab/internal/language"
 	"rpclab/internal/result"
+	"rpclab/internal/tool"
 )
 
 // Arms in other languages cannot run on nodes of another architecture; the other arms still do.
@@ -29,11 +30,11 @@ func TestAProxyOfThisMachineIsLeftOutForNodesOfAnotherArchitecture(t *testing.T)
 	missing := map[string]string{}
 	there := platformOf([]result.Node{{OS: "linux", Arch: "s390x"}})
 	const want = "do not run on linux/s390x: push an image that `rpclab image build` makes on linux/s390x, and name it with --image"
-	if available := withoutMissing([]string{"envoy"}, there, missing); len(available) > 0 || !strings.HasSuffix(missing["envoy"], want) {
+	if available := withoutMissing([]tool.Tool{tool.Envoy}, there, missing); len(available) > 0 || !strings.HasSuffix(missing["envoy"], want) {
 		t.Errorf("available %v, missing %v; want Envoy to be missing: %s", available, missing, want)
 	}
 	here := v1.Platform{OS: runtime.GOOS, Architecture: runtime.GOARCH}
-	if available := withoutMissing([]string{"nginx"}, here, missing); len(available) != 1 || len(missing) != 1 {
+	if available := withoutMissing([]tool.Tool{tool.Nginx}, here, missing); len(available) != 1 || len(missing) != 1 {
 		t.Errorf("available %v, missing %v; want nginx of this machine", available, missing)
 	}
 }
@@ -47,7 +48,7 @@ func TestAnImageThatCannotBeLoadedIsPushedAndTheCommandRepeatedWithIt(t *testing
 		contents image.Options
 		want     string
 	}{
-		{image.Options{Platform: here, Tools: []string{"envoy", "nginx"}, Programs: []image.Programs{{Language: "python"}}},
+		{image.Options{Platform: here, Tools: []tool.Tool{tool.Envoy, tool.Nginx}, Programs: []image.Programs{{Language: "python"}}},
 			"\n  rpclab image build --with envoy,nginx --languages python --push REGISTRY/rpclab:1"},
 		{image.Options{Platform: there}, "\n  rpclab image build --with '' --platform linux/s390x --push REGISTRY/rpclab:1"},
 	} {

@@ -29,8 +29,8 @@ const documentation = "/usr/share/doc/rpclab"
 
 // Options are the contents of an image.
 type Options struct {
-	Program  string   // path of rpclab, for the platform
-	Tools    []string // other programs to include, by the names of [tool.All]
+	Program  string      // path of rpclab, for the platform
+	Tools    []tool.Tool // other programs to include
 	Programs []Programs
 	Licences []string // relative paths of texts that go with the program
 	Platform v1.Platform
@@ -75,15 +75,16 @@ func Build(o Options) (v1.Image, error) {
 func (o Options) layers() ([]contents, error) {
 	layers := []contents{base()}
 	have := map[string]bool{} // by path in the image
-	for _, name := range slices.Sorted(slices.Values(o.Tools)) {
-		if err := CheckPlatform(name, o.Platform); err != nil {
+	byName := func(a, b tool.Tool) int { return strings.Compare(a.Name, b.Name) }
+	for _, t := range slices.SortedFunc(slices.Values(o.Tools), byName) {
+		if err := CheckPlatform(t.Name, o.Platform); err != nil {
 			return nil, fmt.Errorf("%w: leave it out with --with ''", err)
 		}
-		path, err := tool.Find(name)
+		path, err := t.Find()
 		if err != nil {
 			return nil, err
 		}
-		layer, err := programLayer(have, map[string]string{binaries + "/" + name: path})
+		layer, err := programLayer(have, map[string]string{binaries + "/" + t.Name: path})
 		if err != nil {
 			return nil, err
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"rpclab/internal/testkit"
+	"rpclab/internal/tool"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -146,7 +147,7 @@ func TestDependenciesOfAScriptAreAnError(t *testing.T) {
 }
 
 func TestBuildRejectsToolsForAnotherArchitecture(t *testing.T) {
-	_, err := Build(Options{Tools: []string{"haproxy"}, Platform: v1.Platform{OS: "linux", Architecture: "s390x"}})
+	_, err := Build(Options{Tools: []tool.Tool{tool.HAProxy}, Platform: v1.Platform{OS: "linux", Architecture: "s390x"}})
 	if err == nil || !strings.Contains(err.Error(), "--with") {
 		t.Errorf("error %v, want one that advises --with", err)
 	}

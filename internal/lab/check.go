@@ -63,29 +63,33 @@ func unsupported(t trial, kind string) (all []string) {
 	return all
 }
 
+// toolsOf returns the programs that routes of trials start, in the order of the trials.
+func toolsOf(trials []trial) (all []tool.Tool) {
+	for _, t := range trials {
+		if t.route.Tool.Name != "" && !slices.Contains(tool.Names(all), t.route.Tool.Name) {
+			all = append(all, t.route.Tool)
+		}
+	}
+	return all
+}
+
 // checkTools finds the programs of routes. It returns why this platform has none, by name: their arms do not run. It
 // returns an error for every other missing program, with the arms that need it and how to install it.
-func checkTools(trials []trial, find func(string) (string, error)) (unavailable map[string]string, err error) {
+func checkTools(trials []trial, find func(tool.Tool) (string, error)) (unavailable map[string]string, err error) {
 	arms := map[string][]string{} // by tool
-	var order []string
 	for _, t := range trials {
-		name := t.route.Binary
-		if name == "" || slices.Contains(arms[name], t.Arm) {
-			continue
+		if name := t.route.Tool.Name; !slices.Contains(arms[name], t.Arm) {
+			arms[name] = append(arms[name], t.Arm)
 		}
-		if arms[name] == nil {
-			order = append(order, name)
-		}
-		arms[name] = append(arms[name], t.Arm)
 	}
 	var errs []error
 	unavailable = map[string]string{}
-	for _, name := range order {
-		switch _, err := find(name); {
+	for _, t := range toolsOf(trials) {
+		switch _, err := find(t); {
 		case errors.Is(err, tool.ErrUnavailable):
-			unavailable[name] = err.Error()
+			unavailable[t.Name] = err.Error()
 		case err != nil:
-			errs = append(errs, fmt.Errorf("for %s: %w", strings.Join(arms[name], ", "), err))
+			errs = append(errs, fmt.Errorf("for %s: %w", strings.Join(arms[t.Name], ", "), err))
 		}
 	}
 	return unavailable, errors.Join(errs...)
@@ -110,8 +114,8 @@ func checkCommands(trials []trial) error {
 // toolVersions returns the versions of the programs that routes of the plan need, by name.
 func toolVersions(ctx context.Context, trials []trial) (map[string]string, error) {
 	all := map[string]string{}
-	for _, t := range trials {
-		if err := addToolVersion(ctx, t.route, all); err != nil {
+	for _, t := range toolsOf(trials) {
+		if err := addToolVersion(ctx, t, all); err != nil {
 			return nil, err
 		}
 	}
@@ -119,23 +123,16 @@ func toolVersions(ctx context.Context, trials []trial) (map[string]string, error
 }
 
 // addToolVersion adds the version of a route's program, if this machine has the program.
-func addToolVersion(ctx context.Context, rt route.Route, all map[string]string) error {
-	if _, known := all[rt.Binary]; known || rt.Binary == "" {
-		return nil
-	}
-	program, err := tool.Lookup(rt.Binary)
-	if err != nil {
-		return err
-	}
-	path, err := tool.Find(rt.Binary)
+func addToolVersion(ctx context.Context, t tool.Tool, all map[string]string) error {
+	path, err := t.Find()
 	if errors.Is(err, tool.ErrMissing) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if all[rt.Binary], err = program.Version(ctx, path); err != nil {
-		return fmt.Errorf("route %s: read the version of %s: %w", rt.Name, rt.Binary, err)
+	if all[t.Name], err = t.Version(ctx, path); err != nil {
+		return fmt.Errorf("read the version of %s: %w", t.Name, err)
 	}
 	return nil
 }

@@ -36,8 +36,10 @@ func (s *infrastructureSession) start(ctx context.Context, spec infrastructureSp
 		return state, err
 	}
 	state.Versions = map[string]string{}
-	if err := addToolVersion(ctx, rt, state.Versions); err != nil {
-		return state, err
+	if rt.Tool.Name != "" {
+		if err := addToolVersion(ctx, rt.Tool, state.Versions); err != nil {
+			return state, err
+		}
 	}
 	running, err := startLocalInfrastructure(ctx, s.self, rt, spec)
 	if err != nil {

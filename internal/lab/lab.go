@@ -55,7 +55,7 @@ func Run(ctx context.Context, plan Plan, o Options) (result.Document, error) {
 		r.Processors = measure.ReadProcessorTimes
 	}
 	if r.FindTool == nil {
-		r.FindTool = tool.Find
+		r.FindTool = tool.Tool.Find
 	}
 	if r.OtherRuns == nil {
 		r.OtherRuns = func() []running.Run { return nil }

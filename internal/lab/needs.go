@@ -3,7 +3,6 @@ package lab
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"rpclab/internal/analysis"
 	"rpclab/internal/experiment"
@@ -11,22 +10,14 @@ import (
 	"rpclab/internal/tool"
 )
 
-// Tools returns the programs that routes of the plan start, by name, in the order of the arms.
-func (p Plan) Tools() []string {
-	names := []string{}
-	for _, t := range p.trials {
-		if name := t.route.Binary; name != "" && !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
+// Tools returns the programs that routes of the plan start, in the order of the arms.
+func (p Plan) Tools() []tool.Tool { return toolsOf(p.trials) }
 
 // Needs adds to a plan's description what the run starts on this machine, how many pairs it compares in how many rounds,
 // and its loads.
 func (p Plan) Needs(to result.Plan) result.Plan {
-	to.Tools = p.Tools()
-	to.Missing, to.Unavailable = lacking(to.Tools, tool.Find)
+	to.Tools = tool.Names(p.Tools())
+	to.Missing, to.Unavailable = lacking(p.Tools(), tool.Tool.Find)
 	d := header(p.Plan, p.trials, Options{})
 	to.Pairs, to.Loads = analysis.Pairs(d), result.LoadTimes(d)
 	to.RoundsForVerdict = analysis.RoundsForVerdict(d)
@@ -57,14 +48,14 @@ func (p Plan) Needs(to result.Plan) result.Plan {
 }
 
 // lacking returns the tools that are not installed: those that can be, and those that rpclab cannot install on this platform.
-func lacking(names []string, find func(string) (string, error)) (missing, unavailable []string) {
+func lacking(tools []tool.Tool, find func(tool.Tool) (string, error)) (missing, unavailable []string) {
 	missing = []string{}
-	for _, name := range names {
-		switch _, err := find(name); {
+	for _, t := range tools {
+		switch _, err := find(t); {
 		case errors.Is(err, tool.ErrUnavailable):
-			unavailable = append(unavailable, name)
+			unavailable = append(unavailable, t.Name)
 		case errors.Is(err, tool.ErrMissing):
-			missing = append(missing, name)
+			missing = append(missing, t.Name)
 		}
 	}
 	return missing, unavailable

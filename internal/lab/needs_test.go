@@ -60,10 +60,10 @@ func TestAPlanSaysHowManyRoundsAVerdictNeeds(t *testing.T) {
 }
 
 func TestAPlanNamesTheProxiesThatThePlatformLacks(t *testing.T) {
-	find := func(name string) (string, error) {
-		return "", map[string]error{"envoy": fmt.Errorf("envoy is %w", tool.ErrUnavailable), "nginx": fmt.Errorf("nginx is %w", tool.ErrMissing)}[name]
+	find := func(t tool.Tool) (string, error) {
+		return "", map[string]error{"envoy": fmt.Errorf("envoy is %w", tool.ErrUnavailable), "nginx": fmt.Errorf("nginx is %w", tool.ErrMissing)}[t.Name]
 	}
-	missing, unavailable := lacking([]string{"envoy", "haproxy", "nginx"}, find)
+	missing, unavailable := lacking(tool.All(), find)
 	if !slices.Equal(missing, []string{"nginx"}) || !slices.Equal(unavailable, []string{"envoy"}) {
 		t.Errorf("missing %v, unavailable %v; want nginx, and envoy", missing, unavailable)
 	}

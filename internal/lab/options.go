@@ -10,6 +10,7 @@ import (
 	"rpclab/internal/measure"
 	"rpclab/internal/process/running"
 	"rpclab/internal/result"
+	"rpclab/internal/tool"
 )
 
 // Options configures a run.
@@ -47,8 +48,8 @@ type Options struct {
 	Conditions func(result.Document) result.Document
 	// OtherRuns returns the other runs of rpclab that use this machine now; nil: not known.
 	OtherRuns func() []running.Run
-	// FindTool returns the path of a route's program; nil: [tool.Find].
-	FindTool func(name string) (string, error)
+	// FindTool returns the path of a route's program; nil: [tool.Tool.Find].
+	FindTool func(tool.Tool) (string, error)
 	// Processors reads the processors' counters; nil: [measure.ReadProcessorTimes].
 	Processors func() measure.ProcessorTimes
 }

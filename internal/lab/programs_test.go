@@ -35,8 +35,8 @@ func TestAnArmWhoseProxyIsNotAvailableIsReportedAsNotRun(t *testing.T) {
 	const why = "envoy is not installed, and not available on plan9/mips: install it"
 	inTurns := proxied + "design: interleaved\n"
 	lacks := func(o lab.Options) lab.Options {
-		o.FindTool = func(name string) (string, error) {
-			return "", fmt.Errorf("%s is %w on plan9/mips: install it", name, tool.ErrUnavailable)
+		o.FindTool = func(t tool.Tool) (string, error) {
+			return "", fmt.Errorf("%s is %w on plan9/mips: install it", t.Name, tool.ErrUnavailable)
 		}
 		return o
 	}
@@ -71,8 +71,8 @@ func TestAnArmWhoseProxyIsNotAvailableIsReportedAsNotRun(t *testing.T) {
 func TestAProxyThatIsNotInstalledEndsTheRunBeforeItsFirstTrial(t *testing.T) {
 	t.Parallel()
 	o := options(t)
-	o.FindTool = func(name string) (string, error) {
-		return "", fmt.Errorf("%s is %w: install it", name, tool.ErrMissing)
+	o.FindTool = func(t tool.Tool) (string, error) {
+		return "", fmt.Errorf("%s is %w: install it", t.Name, tool.ErrMissing)
 	}
 	d, err := lab.Run(t.Context(), plan(t, proxied, experiment.Options{Seed: 1}), o)
 	if err == nil || !strings.Contains(err.Error(), "for envoy, sidecar: envoy is not installed: install it") || len(d.Arms) > 0 {

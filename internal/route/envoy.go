@@ -35,7 +35,7 @@ var Envoy = Route{
 	Doc:      "every call goes through Envoy, which uses the same control plane as xds and balances by round robin",
 	PickedBy: PickedByProxy,
 	Update:   "the client is not updated; the control plane pushes a change to the proxy",
-	Policies: []string{settings.RoundRobin, settings.LeastRequest, settings.Random}, OutlierDetection: true, CarriesHTTP1: true, VerifiesIPs: true, Binary: "envoy",
+	Policies: []string{settings.RoundRobin, settings.LeastRequest, settings.Random}, OutlierDetection: true, CarriesHTTP1: true, VerifiesIPs: true, Tool: tool.Envoy,
 	OpenFiles: filesOfEnvoy,
 	Start:     startEnvoy, Open: openProxy,
 }
@@ -43,7 +43,7 @@ var Envoy = Route{
 // startEnvoy starts rpclab's control plane and Envoy, which receives the cluster (CDS) and its
 // endpoints (EDS) from it on one stream.
 func startEnvoy(ctx context.Context, s cluster.Service, o settings.Settings, h Host) (Infrastructure, error) {
-	program, err := tool.Find("envoy")
+	program, err := tool.Envoy.Find()
 	if err != nil {
 		return Infrastructure{}, err
 	}

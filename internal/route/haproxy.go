@@ -46,7 +46,7 @@ var HAProxy = Route{
 	Doc:      "every call goes through HAProxy, which balances calls over the ready backends; rpclab updates it through its runtime API",
 	PickedBy: PickedByProxy,
 	Update:   "the client is not updated; the runtime API of the proxy sets its backends",
-	Policies: proxyPolicies, CarriesHTTP1: true, Binary: "haproxy",
+	Policies: proxyPolicies, CarriesHTTP1: true, Tool: tool.HAProxy,
 	OpenFiles: filesOfHAProxy,
 	Start:     startHAProxy, Open: openProxy,
 }
@@ -54,7 +54,7 @@ var HAProxy = Route{
 // startHAProxy starts HAProxy and sets its backends through the runtime API, as HAProxy's
 // ingress controller does.
 func startHAProxy(ctx context.Context, s cluster.Service, o settings.Settings, h Host) (Infrastructure, error) {
-	program, err := tool.Find("haproxy")
+	program, err := tool.HAProxy.Find()
 	if err != nil {
 		return Infrastructure{}, err
 	}

@@ -42,7 +42,7 @@ var Nginx = Route{
 	Doc:      "every call goes through nginx, which balances by round robin and loads a new configuration when the ready backends change",
 	PickedBy: PickedByProxy,
 	Update:   "the client is not updated; the proxy reloads its configuration when backends change",
-	Policies: proxyPolicies, CarriesHTTP1: true, Binary: "nginx",
+	Policies: proxyPolicies, CarriesHTTP1: true, Tool: tool.Nginx,
 	OpenFiles: filesOfNginx, MaxConnections: nginxMaxConnections,
 	Start: startNginx, Open: openProxy,
 }
@@ -50,7 +50,7 @@ var Nginx = Route{
 // startNginx starts nginx and reloads its configuration when backends change, as nginx's
 // ingress controller does.
 func startNginx(ctx context.Context, s cluster.Service, o settings.Settings, h Host) (Infrastructure, error) {
-	program, err := tool.Find("nginx")
+	program, err := tool.Nginx.Find()
 	if err != nil {
 		return Infrastructure{}, err
 	}

@@ -13,6 +13,7 @@ import (
 	"rpclab/internal/process"
 	"rpclab/internal/route/settings"
 	"rpclab/internal/service"
+	"rpclab/internal/tool"
 )
 
 // Route is how calls reach the backends of a service.
@@ -49,8 +50,8 @@ type Route struct {
 	// GoOnly says that only callers in Go can use the route.
 	GoOnly bool
 
-	// Binary is the program that must be installed: envoy; empty: none.
-	Binary string
+	// Tool is the program that must be installed: Envoy; without a name: none.
+	Tool tool.Tool
 	// Untested says that no test of rpclab calls through the route.
 	Untested bool
 	// OnlyOn is the only cluster that has the route: kubernetes; empty: every cluster has it.

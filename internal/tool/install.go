@@ -17,7 +17,7 @@ import (
 // the system's services, to progress. It installs a wheel into rpclab's own directory, atomically,
 // and a Debian package into the system, which needs root.
 func (t Tool) Install(ctx context.Context, progress func(string)) error {
-	if _, err := Find(t.Name); !errors.Is(err, ErrMissing) || errors.Is(err, ErrUnavailable) {
+	if _, err := t.Find(); !errors.Is(err, ErrMissing) || errors.Is(err, ErrUnavailable) {
 		return err
 	}
 	install := t.installWheel
@@ -27,7 +27,7 @@ func (t Tool) Install(ctx context.Context, progress func(string)) error {
 	if err := install(ctx, progress); err != nil {
 		return fmt.Errorf("install %s: %w", t.Name, err)
 	}
-	path, err := Find(t.Name)
+	path, err := t.Find()
 	if err != nil {
 		return err
 	}

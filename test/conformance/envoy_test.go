@@ -7,13 +7,14 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	rpclabv1 "rpclab/api/rpclab/v1"
+	"rpclab/internal/tool"
 	"rpclab/internal/wire"
 )
 
 // envoyWith runs one thread of Envoy with a configuration of testdata.
 func envoyWith(t *testing.T, p proxy, configuration string) []string {
 	return []string{
-		installed(t, "envoy"), "-c", p.configured(t, configuration),
+		installed(t, tool.Envoy), "-c", p.configured(t, configuration),
 		"--concurrency", "1", "--disable-hot-restart", "--log-level", "warning",
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"rpclab/internal/result"
 	"rpclab/internal/result/resulttest"
 	"rpclab/internal/testkit"
+	"rpclab/internal/tool"
 )
 
 // note is a message of testdata/streams.proto: both have one field.
@@ -197,7 +198,7 @@ func socketServer(t *testing.T) (target string, flags []string) {
 // virtualHost is a server behind nginx, which has another server for other names.
 func virtualHost(t *testing.T) (target string, flags []string) {
 	p := proxy{Listen: free(t), Backends: []string{serveStreams(t, "tcp", "127.0.0.1:0")}, Dir: t.TempDir()}
-	start(t, p.Listen, installed(t, "nginx"), "-p", p.Dir, "-c", p.configured(t, "nginx-names.conf"), "-e", "stderr")
+	start(t, p.Listen, installed(t, tool.Nginx), "-p", p.Dir, "-c", p.configured(t, "nginx-names.conf"), "-e", "stderr")
 	if arm := runLoad(t, "--proto", "testdata/streams.proto", "--call", "test.Streams/Once", "--calls", "5", p.Listen); arm.Errors["UNIMPLEMENTED"] != 5 {
 		t.Errorf("calls without the name of the server have the errors %v, want 5 UNIMPLEMENTED", arm.Errors)
 	}

@@ -1,6 +1,10 @@
 package conformance
 
-import "testing"
+import (
+	"testing"
+
+	"rpclab/internal/tool"
+)
 
 // TestCallsThroughProxiesReceiveTheirOwnResponses calls two grpc-go servers through each proxy, with cleartext HTTP/2 on
 // both sides.
@@ -24,12 +28,12 @@ func TestCallsThroughProxiesReceiveTheirOwnResponses(t *testing.T) {
 // nginx closes a connection with GOAWAY after 1000 requests and drops later streams, so this run opens
 // twenty connections.
 func nginx(t *testing.T, p proxy) []string {
-	return []string{installed(t, "nginx"), "-p", p.Dir, "-c", p.configured(t, "nginx.conf"), "-e", "stderr"}
+	return []string{installed(t, tool.Nginx), "-p", p.Dir, "-c", p.configured(t, "nginx.conf"), "-e", "stderr"}
 }
 
 // haproxy runs in the foreground as one process with several threads.
 func haproxy(t *testing.T, p proxy) []string {
-	return []string{installed(t, "haproxy"), "-db", "-f", p.configured(t, "haproxy.cfg")}
+	return []string{installed(t, tool.HAProxy), "-db", "-f", p.configured(t, "haproxy.cfg")}
 }
 
 // nghttpx runs with one thread, without TLS on either side.

@@ -118,9 +118,9 @@ func (p proxy) configured(t *testing.T, name string) string {
 }
 
 // installed returns the path of a tool that rpclab installs.
-func installed(t *testing.T, name string) string {
+func installed(t *testing.T, program tool.Tool) string {
 	t.Helper()
-	path, err := tool.Find(name)
+	path, err := program.Find()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"rpclab/internal/experiment"
 	"rpclab/internal/lab"
 	"rpclab/internal/result"
+	"rpclab/internal/tool"
 )
 
 // writeExperiments writes a page for each built-in experiment, and one that lists them. It returns their paths.
@@ -120,7 +121,7 @@ func (e builtin) writeRuns(b *strings.Builder) {
 	row("processes at a time", func(s scaled) string { return fmt.Sprint(s.needs().Processes) })
 	row("open files of a process", func(s scaled) string { return decimal(float64(s.needs().Files)) })
 	row("memory, estimated", func(s scaled) string { return fmt.Sprintf("%.1f GB", float64(s.needs().MemoryEstimate)/1e9) })
-	row("proxies", func(s scaled) string { return cmp.Or(strings.Join(s.Tools(), ", "), "none") })
+	row("proxies", func(s scaled) string { return cmp.Or(strings.Join(tool.Names(s.Tools()), ", "), "none") })
 	row("languages to build", func(s scaled) string {
 		var names []string
 		for _, l := range s.Languages() {

@@ -15,7 +15,6 @@ import (
 	"rpclab/internal/gateway"
 	"rpclab/internal/route"
 	"rpclab/internal/route/settings"
-	"rpclab/internal/tool"
 )
 
 // Port is the published port of the first gateway. The other gateways listen on the ports after it.
@@ -103,8 +102,8 @@ func (o Options) address(p Plan) string {
 
 // Check reports whether a stack can start: its port must be free and its program installed.
 func (o Options) Check(p Plan) error {
-	if p.Route.Binary != "" {
-		if _, err := tool.Find(p.Route.Binary); err != nil {
+	if p.Route.Tool.Name != "" {
+		if _, err := p.Route.Tool.Find(); err != nil {
 			return fmt.Errorf("route %s: %w", p.Route.Name, err)
 		}
 	}
