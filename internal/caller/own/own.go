@@ -203,6 +203,14 @@ func (s *session) call(ctx context.Context) outcome {
 		now := time.Now().UnixNano()
 		return outcome{Code: code, Message: message, Sent: now, Done: now}
 	}
+	atExit := func() outcome {
+		select {
+		case o := <-answered: // written before the end
+			return o
+		default:
+			return lost(clientExited, s.calls.err.Error())
+		}
+	}
 	numbers := s.numbers
 	for {
 		select {
@@ -211,18 +219,18 @@ func (s *session) call(ctx context.Context) outcome {
 		case o := <-answered:
 			return o
 		case <-ctx.Done():
-			return lost("CANCELLED", "the load ended before the call")
+			select {
+			case <-s.calls.ended: // which is why the load ended
+				return atExit()
+			default:
+				return lost("CANCELLED", "the load ended before the call")
+			}
 		case <-expired.C:
 			o := lost("DEADLINE_EXCEEDED", fmt.Sprintf("the client wrote no outcome of call %d within %v, the timeout and a grace of %v", n, within, answerGrace))
 			o.Sent = began.UnixNano() // it is the client that was late
 			return o
 		case <-s.calls.ended:
-			select {
-			case o := <-answered: // written before the end
-				return o
-			default:
-				return lost(clientExited, s.calls.err.Error())
-			}
+			return atExit()
 		}
 	}
 }

@@ -2,6 +2,7 @@ package own
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -81,6 +82,19 @@ func TestCallsOfAClientThatExitsAreLost(t *testing.T) {
 		}
 		if said := m.Samples[clientExited]; !strings.Contains(said, "the client sh ended unexpectedly: exit status 3; its last lines:\n  out of memory") {
 			t.Errorf("%s: the message is %q, want the client's end and its last lines", name, said)
+		}
+	}
+}
+
+// A closed load ends with the client. Its other calls are then both lost and cancelled.
+func TestACallThatIsCancelledSinceTheClientExitedIsLost(t *testing.T) {
+	s := &session{calls: newCalls(), timeout: time.Minute}
+	s.calls.end(errors.New("it exited"))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 100 {
+		if o := s.call(ctx); o.Code != clientExited {
+			t.Fatalf("the call is %s, want %s", o.Code, clientExited)
 		}
 	}
 }
