@@ -135,6 +135,7 @@ func TestRoundRobinSendsASlowBackendItsFullShare(t *testing.T) {
 func TestPickFirstUsesOneRandomBackendPerChannel(t *testing.T) {
 	eachBalancer(t, func(t *testing.T, name string) {
 		g := servers(t, 0, 0, 0)
+		g.awaitPublished("127.0.77.1", "127.0.77.2", "127.0.77.3") // a channel without a backend fails its calls
 		target, _ := g.openWith(name, settings.Settings{Policy: settings.PickFirst})
 		picked := map[string]int{}
 		for range 20 {
