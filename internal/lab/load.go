@@ -10,6 +10,7 @@ import (
 	"rpclab/internal/analysis"
 	"rpclab/internal/cluster"
 	"rpclab/internal/experiment"
+	"rpclab/internal/language"
 	"rpclab/internal/measure"
 	"rpclab/internal/process/running"
 	"rpclab/internal/result"
@@ -179,9 +180,12 @@ func eventPhase(t experiment.Trial, e result.Event, start time.Time) Phase {
 }
 
 // start returns when the callers shall start. The only caller of a block does so as soon as it is asked, if it is
-// on this machine and so has the same clock.
+// on this machine and so has the same clock. A program in another language first reads the load, so its first call would
+// be late by that time.
 func (l loader) start(ctx context.Context) (time.Time, error) {
 	switch {
+	case l.block && l.callers.isOneLocal() && l.trial.library.language() != language.Go:
+		return time.Now().Add(blockStartDelay), nil
 	case l.block && l.callers.isOneLocal():
 		return time.Now(), nil
 	case l.block:
