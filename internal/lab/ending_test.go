@@ -50,6 +50,25 @@ func TestTheTimeLimitCutsNoRound(t *testing.T) {
 	}
 }
 
+// Arms that take turns start once. Their start takes 6 s, and each round a second, so nine rounds fit into 15 s.
+func TestTheStartOfArmsInTurnsIsNoPartOfARound(t *testing.T) {
+	now := time.Unix(0, 0)
+	e := newEnding(nil, 20, 15*time.Second, now)
+	for n := 1; ; n++ {
+		if n == 1 {
+			now = now.Add(6 * time.Second)
+		}
+		e.started(now)
+		now = now.Add(time.Second)
+		if why := e.after(n, func() bool { return false }, now); why != "" {
+			if why != result.EndedTime || n != 9 {
+				t.Errorf("ended by %s after %d rounds, want by time after 9", why, n)
+			}
+			return
+		}
+	}
+}
+
 func TestTheProgressOfARunWithATimeLimitEndsWithIt(t *testing.T) {
 	plan := experiment.Plan{Rounds: 100, Looks: []int{4, 100}, TimeLimit: 40 * time.Second, Trials: make([]experiment.Trial, 200)}
 	p := newProgress(plan, time.Now(), nil)

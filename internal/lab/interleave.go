@@ -23,8 +23,9 @@ type interleaving struct {
 	runner     *trialRunner
 	arms       []*interleavedArm
 	turns      *turns
-	blocks     int // of each load
-	cycle      int // so far
+	blocks     int       // of each load
+	cycle      int       // so far
+	began      time.Time // the blocks of the present round
 	sideBySide bool
 }
 
@@ -66,6 +67,7 @@ func (in *interleaving) round(ctx context.Context, trials []trial) ([]result.Tri
 		return nil, err
 	}
 	in.runner.progress.measuring()
+	in.began = time.Now()
 	r := in.newRound()
 	endFound := recordFound(in.servers()...)
 	endProcessors := recordProcessors(in.runner.processors)

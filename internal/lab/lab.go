@@ -225,6 +225,7 @@ func (r *run) measureCell(ctx context.Context, runner *trialRunner, rounds [][]t
 		allArms.Arm = "all arms in turns"
 		r.progress.began(allArms)
 		measured, err := in.round(ctx, round)
+		end.started(in.began)
 		matched := make([]trial, len(measured))
 		for i, m := range measured {
 			matched[i] = round[slices.IndexFunc(round, func(t trial) bool { return t.Order == m.Order })]

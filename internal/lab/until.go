@@ -22,6 +22,14 @@ func newEnding(looks []int, last int, limit time.Duration, now time.Time) *endin
 	return &ending{looks: looks, last: last, limit: limit, began: now, round: now}
 }
 
+// started says that the arms are up and the first round begins. Arms that take turns start once, so that time is not part
+// of how long a round takes.
+func (e *ending) started(now time.Time) {
+	if len(e.lengths) == 0 {
+		e.round = now
+	}
+}
+
 // after returns why the series ends after round n; empty: it continues. A series ends after its last round, at
 // a look that decides, or if the next round would end after the time limit. The time limit does not depend on
 // the results, so an end at the limit does not count as a look.
