@@ -17,13 +17,21 @@ const (
 	maxBlock     = 2 * time.Second
 	callsOfBlock = 50
 	maxBlocks    = 40 // of a trial
+	// callsOfUser is how many calls a user has at least in a block of a closed loop with a duration. All users begin a
+	// block at the same moment, so with one call each a block would be a burst, and the load would have more calls.
+	callsOfUser = 5
 )
 
-// blockCount returns the number of blocks of a load. tookAll is how long a load with a fixed number of calls
-// takes; 0: not known.
-func blockCount(l experiment.Load, tookAll time.Duration) int {
+// part is a part of a load that was made: how long it took, and its calls. The zero part: none was made.
+type part struct {
+	took  time.Duration
+	calls uint64
+}
+
+// blockCount returns the number of blocks of a load of which a part has been seen.
+func blockCount(l experiment.Load, seen part) int {
 	length := minBlock
-	whole := tookAll
+	whole := seen.wholeTime(l)
 	switch {
 	case l.Burst > 0:
 		return 1 // its calls are due at the same time
@@ -32,26 +40,47 @@ func blockCount(l experiment.Load, tookAll time.Duration) int {
 		length = time.Duration(callsOfBlock / l.Open.Rate * float64(time.Second))
 	case l.Closed != nil && l.Closed.Duration > 0:
 		whole = l.Closed.Duration
+		length = callsOfBlock * seen.gap(l)
 	}
-	length = min(max(length, minBlock), maxBlock)
-	count := min(max(1, int((whole+length/2)/length)), maxBlocks)
+	count := divided(whole, min(max(length, minBlock), maxBlock))
 	if calls := callsOf(l); calls > 0 {
 		count = min(count, max(1, calls/max(usersOf(l), callsOfBlock))) // each user has a call in each block
 	}
 	return count
 }
 
+// divided returns how many blocks of a length a load has, at least one.
+func divided(whole, length time.Duration) int {
+	return min(max(1, int((whole+length/2)/length)), maxBlocks)
+}
+
+// mostBlocks returns into how many blocks a load of which a part has been seen can be divided at most. Loads in a cell may
+// differ, and all are divided into as many blocks.
+func mostBlocks(l experiment.Load, seen part) int {
+	calls, most := callsOf(l), maxBlocks
+	if l.Burst > 0 {
+		return 1 // its calls are due at the same time
+	}
+	if calls > 0 {
+		most = max(1, min(most, calls/usersOf(l))) // each user has a call in each block
+	}
+	if l.Closed != nil && l.Closed.Duration > 0 && seen.calls > 0 {
+		most = min(most, divided(l.Closed.Duration, max(minBlock, time.Duration(callsOfUser*l.Closed.Users)*seen.gap(l))))
+	}
+	return most
+}
+
 // rehearsals returns the number of blocks into which a load is divided for its rehearsal, which runs the first
 // of them.
 func rehearsals(l experiment.Load) int {
 	if callsOf(l) == 0 {
-		return blockCount(l, 0)
+		return blockCount(l, part{})
 	}
 	if l.Burst > 0 {
 		return 1
 	}
-	const part = 20
-	return max(1, min(part, callsOf(l)/usersOf(l)))
+	const most = 20
+	return max(1, min(most, callsOf(l)/usersOf(l)))
 }
 
 // callsOf returns the number of calls of a load; 0: the number is not fixed.
@@ -116,12 +145,24 @@ func (t *turns) next() []int {
 	return t.last
 }
 
-// wholeTime estimates how long a load with a fixed number of calls takes, from the time of a part of it; 0: the
-// number of calls is not fixed, or the part has none.
-func wholeTime(l experiment.Load, part time.Duration, calls uint64) time.Duration {
+// wholeTime estimates how long a load with a fixed number of calls takes; 0: the number of calls is not fixed, or the
+// part has none.
+func (p part) wholeTime(l experiment.Load) time.Duration {
 	whole := callsOf(l)
-	if whole == 0 || calls == 0 {
+	if whole == 0 || p.calls == 0 {
 		return 0
 	}
-	return time.Duration(math.Min(float64(part)*float64(whole)/float64(calls), math.MaxInt64/4))
+	return time.Duration(math.Min(float64(p.took)*float64(whole)/float64(p.calls), math.MaxInt64/4))
+}
+
+// gap estimates the mean time between two calls of a closed loop, of any of its users, by its rehearsal; 0: not known.
+func (p part) gap(l experiment.Load) time.Duration {
+	if p.calls == 0 {
+		return 0
+	}
+	took := p.took
+	if callsOf(l) == 0 {
+		took = max(took, l.Closed.Duration/time.Duration(rehearsals(l)))
+	}
+	return max(took/time.Duration(p.calls), l.Closed.Think/time.Duration(l.Closed.Users)) // in a short part no user has paused
 }

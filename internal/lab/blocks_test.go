@@ -13,25 +13,53 @@ import (
 func TestNumberOfBlocksOfALoad(t *testing.T) {
 	for _, c := range []struct {
 		load experiment.Load
-		took time.Duration
+		seen part
 		want int
 	}{
-		{experiment.Load{Burst: 1000}, time.Minute, 1},
-		{experiment.Load{Open: &experiment.Open{Rate: 1000, Duration: 2 * time.Second}}, 0, 20}, // of the minimum length
-		{experiment.Load{Open: &experiment.Open{Rate: 100, Duration: 10 * time.Second}}, 0, 20}, // of 50 calls
-		{experiment.Load{Open: &experiment.Open{Rate: 20, Duration: 10 * time.Second}}, 0, 5},   // of the maximum length
-		{experiment.Load{Open: &experiment.Open{Rate: 1000, Duration: time.Minute}}, 0, maxBlocks},
-		{experiment.Load{Open: &experiment.Open{Rate: 20, Duration: 100 * time.Millisecond}}, 0, 1},
-		{experiment.Load{Closed: &experiment.Closed{Users: 3, Duration: 2 * time.Second}}, 0, 20},
-		{experiment.Load{Closed: &experiment.Closed{Users: 20, Calls: 150}}, 10 * time.Second, 3},
-		{experiment.Load{Closed: &experiment.Closed{Users: 200, Calls: 450}}, 10 * time.Second, 2}, // each user has a call
-		{experiment.Load{Sequence: 10_000}, 2 * time.Second, 20},
-		{experiment.Load{Sequence: 10_000}, time.Millisecond, 1},
-		{experiment.Load{Sequence: 130}, time.Hour, 2},
-		{experiment.Load{Sequence: 1_000_000}, 10 * time.Hour, maxBlocks},
+		{experiment.Load{Burst: 1000}, part{time.Minute, 1000}, 1},
+		{experiment.Load{Open: &experiment.Open{Rate: 1000, Duration: 2 * time.Second}}, part{}, 20}, // of the minimum length
+		{experiment.Load{Open: &experiment.Open{Rate: 100, Duration: 10 * time.Second}}, part{}, 20}, // of 50 calls
+		{experiment.Load{Open: &experiment.Open{Rate: 20, Duration: 10 * time.Second}}, part{}, 5},   // of the maximum length
+		{experiment.Load{Open: &experiment.Open{Rate: 1000, Duration: time.Minute}}, part{}, maxBlocks},
+		{experiment.Load{Open: &experiment.Open{Rate: 20, Duration: 100 * time.Millisecond}}, part{}, 1},
+		{experiment.Load{Closed: &experiment.Closed{Users: 3, Duration: 2 * time.Second}}, part{}, 20},
+		{experiment.Load{Closed: &experiment.Closed{Users: 3, Duration: 2 * time.Second}}, part{100 * time.Millisecond, 150}, 20},
+		{experiment.Load{Closed: &experiment.Closed{Users: 3, Duration: 2 * time.Second}}, part{102 * time.Millisecond, 12}, 5}, // of 50 calls
+		{experiment.Load{Closed: &experiment.Closed{Users: 3, Duration: 2 * time.Second}}, part{time.Second, 3}, 1},             // of the maximum length
+		{experiment.Load{Closed: &experiment.Closed{Users: 20, Calls: 150}}, part{10 * time.Second, 150}, 3},
+		{experiment.Load{Closed: &experiment.Closed{Users: 200, Calls: 450}}, part{10 * time.Second, 450}, 2}, // each user has a call
+		{experiment.Load{Sequence: 10_000}, part{100 * time.Millisecond, 500}, 20},
+		{experiment.Load{Sequence: 10_000}, part{time.Millisecond, 10_000}, 1},
+		{experiment.Load{Sequence: 130}, part{time.Hour, 130}, 2},
+		{experiment.Load{Sequence: 1_000_000}, part{10 * time.Hour, 1_000_000}, maxBlocks},
 	} {
-		if got := blockCount(c.load, c.took); got != c.want {
-			t.Errorf("%s in %s: %d blocks, want %d", c.load, c.took, got, c.want)
+		if got := blockCount(c.load, c.seen); got != c.want {
+			t.Errorf("%s, of which %+v was seen: %d blocks, want %d", c.load, c.seen, got, c.want)
+		}
+	}
+}
+
+// Loads of a cell that differ have as many blocks. In each, a burst would be whole, a user without a call would not start, and
+// users of slow calls would call at once instead of one after the other.
+func TestALoadIsNotDividedFurtherThanItsUsersAllow(t *testing.T) {
+	for _, c := range []struct {
+		load experiment.Load
+		seen part
+		want int
+	}{
+		{experiment.Load{Burst: 1000}, part{}, 1},
+		{experiment.Load{Sequence: 7}, part{}, 7},
+		{experiment.Load{Sequence: 7000}, part{}, maxBlocks},
+		{experiment.Load{Closed: &experiment.Closed{Users: 20, Calls: 150}}, part{}, 7},
+		{experiment.Load{Closed: &experiment.Closed{Users: 20, Calls: 10}}, part{}, 1},
+		{experiment.Load{Open: &experiment.Open{Rate: 20, Duration: 10 * time.Second}}, part{}, maxBlocks},
+		{experiment.Load{Closed: &experiment.Closed{Users: 10, Duration: 4 * time.Second}}, part{}, maxBlocks},
+		{experiment.Load{Closed: &experiment.Closed{Users: 10, Duration: 4 * time.Second}}, part{100 * time.Millisecond, 500}, 40},
+		{experiment.Load{Closed: &experiment.Closed{Users: 10, Duration: 4 * time.Second}}, part{200 * time.Millisecond, 10}, 4}, // five calls of each user take a second
+		{experiment.Load{Closed: &experiment.Closed{Users: 10, Duration: 4 * time.Second, Think: 400 * time.Millisecond}}, part{2 * time.Millisecond, 10}, 2},
+	} {
+		if got := mostBlocks(c.load, c.seen); got != c.want {
+			t.Errorf("%s, of which %+v was seen: at most %d blocks, want %d", c.load, c.seen, got, c.want)
 		}
 	}
 }

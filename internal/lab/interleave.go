@@ -250,9 +250,12 @@ func (a *interleavedArm) start(ctx context.Context, runner *trialRunner) (err er
 }
 
 // rehearse runs one block of each arm that has just been started without measuring it, because first blocks are slower.
-// For loads with a fixed number of calls, the time of the first rehearsals decides how many blocks a load has.
+// The time of the first rehearsals decides how many blocks the loads have, unless that depends on no response.
 func (in *interleaving) rehearse(ctx context.Context, started []*interleavedArm) error {
-	blocks := 1
+	blocks, most := 1, maxBlocks
+	for _, a := range in.arms {
+		most = min(most, mostBlocks(a.trial.Config.Load, part{}))
+	}
 	for _, a := range started {
 		if a.before.Failed != "" {
 			continue
@@ -267,9 +270,10 @@ func (in *interleaving) rehearse(ctx context.Context, started []*interleavedArm)
 		}
 		a.before.Failed = first.Failed
 		addLost(&a.before, append(first.Lost, a.started.bed.failures()...))
-		blocks = max(blocks, blockCount(load, wholeTime(load, time.Duration(first.ElapsedMS*float64(time.Millisecond)), first.Calls)))
+		seen := part{time.Duration(first.ElapsedMS * float64(time.Millisecond)), first.Calls}
+		blocks, most = max(blocks, blockCount(load, seen)), min(most, mostBlocks(load, seen))
 	}
-	in.blocks = cmp.Or(in.blocks, blocks)
+	in.blocks = cmp.Or(in.blocks, min(blocks, most))
 	return nil
 }
 

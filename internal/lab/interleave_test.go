@@ -22,7 +22,7 @@ defaults:
   server: {replicas: 2}
   route: clusterip
   caller: {warmup: 10}
-  load: {closed: {users: 2, duration: 200ms}} # two blocks
+  load: {closed: {users: 5, duration: 200ms}} # two blocks
 arms:
   shared: {}
   endpointslice: {route: endpointslice}
@@ -130,7 +130,7 @@ func TestRehearsalsAreNotShown(t *testing.T) {
 			rehearsals = append(rehearsals, p)
 		}
 	}
-	doc := strings.NewReplacer("delay: 2ms", "delay: 1200ms", "closed: {users: 2, duration: 200ms}", "burst: 4", "  again: {control: shared}\n", "", "rounds: 2", "rounds: 1").Replace(inTurns)
+	doc := strings.NewReplacer("delay: 2ms", "delay: 1200ms", "closed: {users: 5, duration: 200ms}", "burst: 4", "  again: {control: shared}\n", "", "rounds: 2", "rounds: 1").Replace(inTurns)
 	if _, err := lab.Run(t.Context(), plan(t, doc, experiment.Options{Seed: 1}), o); err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func TestAnInterruptKeepsTheCyclesOfArmsInTurns(t *testing.T) {
 			interrupt()
 		}
 	}
-	doc := strings.Replace(inTurns, "load: {closed: {users: 2, duration: 200ms}} # two blocks", "load: {open: {rate: 30, duration: 40s}}", 1)
+	doc := strings.Replace(inTurns, "load: {closed: {users: 5, duration: 200ms}} # two blocks", "load: {open: {rate: 30, duration: 40s}}", 1)
 	doc = strings.Replace(doc, "rounds: 2", "rounds: 1", 1)
 	d, err := lab.Run(ctx, plan(t, doc, experiment.Options{Seed: 1, Arms: []string{"shared", "endpointslice"}}), o)
 	if !errors.Is(err, context.Canceled) || !d.Partial {
@@ -256,5 +256,20 @@ func TestArmsThatDoNotFitIntoMemoryTakeTurnsInGroups(t *testing.T) {
 	o.FreeMemory = 300e6
 	if _, err := lab.Run(t.Context(), plan(t, inTurns, experiment.Options{Seed: 1}), o); !errors.Is(err, lab.ErrTooLittleMemory) {
 		t.Errorf("with memory for one arm: %v", err)
+	}
+}
+
+// The arms of a cell have as many blocks, also if their loads differ: then a burst is one block, and no arm has more calls
+// than its load.
+func TestArmsWithDifferentLoadsHaveTheirOwnCalls(t *testing.T) {
+	t.Parallel()
+	doc := strings.NewReplacer("shared: {}", "shared: {load: {burst: 20}}", "  again: {control: shared}\n", "", "rounds: 2", "rounds: 1").Replace(inTurns)
+	d, err := lab.Run(t.Context(), plan(t, doc, experiment.Options{Seed: 1}), options(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	burst, users := arm(t, d, "shared"), arm(t, d, "endpointslice")
+	if burst.Calls != 20 || len(users.Trials[0].Blocks) != 1 || users.Calls == 0 {
+		t.Errorf("the burst of 20 calls has %d; the users made %d calls in %d blocks, want one", burst.Calls, users.Calls, len(users.Trials[0].Blocks))
 	}
 }
