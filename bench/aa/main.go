@@ -1,6 +1,6 @@
 // Command aa compares an arm with itself many times, on real servers, and counts how often rpclab
-// finds a difference. It also compares an arm with one that is 5 % slower, and counts how often rpclab
-// finds that: docs/findings/aa.md. Each comparison is a run.
+// finds a difference, in runs of two equal arms and of five. It also compares an arm with one that is 5 % slower, and
+// counts how often rpclab finds that: docs/findings/aa.md.
 package main
 
 import (
@@ -23,23 +23,27 @@ import (
 //go:embed aa.yaml
 var same []byte
 
+//go:embed family.yaml
+var family []byte
+
 //go:embed ab.yaml
 var slower []byte
 
 func main() {
 	log.SetFlags(log.Ltime)
 	equal := flag.Int("equal", 60, "number of runs that compare two equal arms")
+	families := flag.Int("families", 20, "number of runs that compare four arms with an equal baseline")
 	different := flag.Int("different", 20, "number of runs that compare an arm with a slower one")
 	out := flag.String("o", "docs/findings/aa.md", "the page to write")
 	flag.Parse()
-	if err := bench(*equal, *different, *out); err != nil {
+	if err := bench(*equal, *families, *different, *out); err != nil {
 		log.Fatalf("bench-aa: %v", err)
 	}
 }
 
-func bench(equal, different int, out string) error {
-	if equal < 1 || different < 1 {
-		return fmt.Errorf("-equal %d -different %d: use 1 or more, because a page of no runs says nothing", equal, different)
+func bench(equal, families, different int, out string) error {
+	if min(equal, families, different) < 1 {
+		return fmt.Errorf("-equal %d -families %d -different %d: use 1 or more, because a page of no runs says nothing", equal, families, different)
 	}
 	rpclab, err := runs.Build()
 	if err != nil {
@@ -51,11 +55,15 @@ func bench(equal, different int, out string) error {
 	if err != nil {
 		return err
 	}
+	five, err := compare(rpclab, "family.yaml", family, families)
+	if err != nil {
+		return err
+	}
 	ab, err := compare(rpclab, "ab.yaml", slower, different)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(out, []byte(markdown(aa, ab, began)), 0o644)
+	return os.WriteFile(out, []byte(markdown(aa, five, ab, began)), 0o644)
 }
 
 // compare runs an experiment so many times, each with another seed.
@@ -83,6 +91,7 @@ type comparisons struct {
 	metrics  []string            // in the order of the result
 	outcomes map[string]*outcome // by metric
 	wrong    int                 // runs whose headline intervals show a difference
+	called   int                 // runs whose headline verdicts call arms different
 	seconds  []float64           // that each run lasted
 	calls    []float64           // of each arm in a run
 	others   []float64           // share of the CPU time that other programs used, in each trial
@@ -105,7 +114,7 @@ func (c *comparisons) add(d result.Document) {
 	if d.Finished != nil {
 		c.seconds = append(c.seconds, d.Finished.Sub(d.Started).Seconds())
 	}
-	differ := false
+	differ, called := false, false
 	for _, v := range d.Verdicts {
 		o := c.outcomes[v.Metric]
 		if o == nil {
@@ -113,6 +122,7 @@ func (c *comparisons) add(d result.Document) {
 			c.outcomes[v.Metric], c.metrics = o, append(c.metrics, v.Metric)
 		}
 		o.decisions[v.Decision]++
+		called = called || o.headline && (v.Decision == "better" || v.Decision == "worse")
 		o.values = append(o.values, float64(v.Rounds))
 		if v.Ratio > 0 && v.CI[0] > 0 {
 			o.ratios, o.widths = append(o.ratios, v.Ratio), append(o.widths, math.Sqrt(v.CI[1]/v.CI[0])-1)
@@ -127,6 +137,9 @@ func (c *comparisons) add(d result.Document) {
 	}
 	if differ {
 		c.wrong++
+	}
+	if called {
+		c.called++
 	}
 	for _, arm := range d.Arms {
 		c.calls = append(c.calls, float64(arm.Calls))
@@ -159,25 +172,30 @@ func (c *comparisons) table() string {
 // The goals: wrong runs of 60 with equal arms, and found differences of 20.
 const mostWrong, leastFound = 0.05, 0.8
 
-func markdown(aa, ab *comparisons, began time.Time) string {
+func markdown(aa, five, ab *comparisons, began time.Time) string {
 	var b strings.Builder
-	command := fmt.Sprintf("go run ./bench/aa -equal %d -different %d", aa.count, ab.count)
+	command := fmt.Sprintf("go run ./bench/aa -equal %d -families %d -different %d", aa.count, five.count, ab.count)
 	fmt.Fprintf(&b, "# How often does rpclab find a difference between an arm and itself?\n\n%s Other programs used %.0f %% of the CPU time in the median trial.\n\n"+
-		"The two arms of a run take turns in blocks of 0.1 s, between a grpc-go server and client, at 2,000 calls/s. An arm has a value for each cycle of blocks; "+
+		"The arms of a run take turns in blocks of 0.1 s, between a grpc-go server and client, at 2,000 calls/s. An arm has a value for each cycle of blocks; "+
 		"of p99 and p99.9 for each group of cycles with 1,000 or 10,000 calls, and a verdict needs four. An interval without 1 shows that two arms differ. "+
 		"The decision is \"different\" if the measured difference also exceeds the margin of 3 %%. The rate is the one that was asked for, unless an arm cannot keep up.\n\n",
-		runs.MadeBy(command, began, aa.machine), 100*verdict.Median(slices.Concat(aa.others, ab.others)))
+		runs.MadeBy(command, began, aa.machine), 100*verdict.Median(slices.Concat(aa.others, five.others, ab.others)))
 	fmt.Fprintf(&b, "## Equal arms\n\n%d runs of `bench/aa/aa.yaml`, of %.0f s and %.0f calls of each arm. An interval without 1 is wrong. "+
 		"The headline metrics share 5 %% of error in a run; each of the other metrics has 5 %% of its own. Memory decides nothing: processes stay up in all rounds, so each arm has one value, and the interval is too narrow.\n\n%s\n",
 		aa.count, verdict.Median(aa.seconds), verdict.Median(aa.calls), aa.table())
 	fmt.Fprintf(&b, "Runs with a wrong headline interval: %d of %d. As a share of the runs, the goal of at most 3 of 60 is %s.\n\n", aa.wrong, aa.count, reached(float64(aa.wrong) <= mostWrong*float64(aa.count)))
+	fmt.Fprintf(&b, "## Five equal arms\n\n%d runs of `bench/aa/family.yaml`, of %.0f s and %.0f calls of each arm. Four arms are compared with the baseline. "+
+		"The promise is that all headline verdicts of a run are right in 95 %% of runs. The table has four verdicts of each run.\n\n%s\n",
+		five.count, verdict.Median(five.seconds), verdict.Median(five.calls), five.table())
+	fmt.Fprintf(&b, "Runs with a headline verdict that calls two of the arms different: %d of %d. As a share of the runs, the goal of at most 5 %% is %s.\n\n",
+		five.called, five.count, reached(float64(five.called) <= mostWrong*float64(five.count)))
 	found := 0
 	if p50 := ab.outcomes["latency_p50"]; p50 != nil {
-		found = p50.apart
+		found = p50.decisions["worse"]
 	}
 	fmt.Fprintf(&b, "## A server with a delay of 2.0 ms and one of 2.1 ms\n\n%d runs of `bench/aa/ab.yaml`, of %.0f s and %.0f calls of each arm. The ratios are of the slower arm to the other.\n\n%s\n",
 		ab.count, verdict.Median(ab.seconds), verdict.Median(ab.calls), ab.table())
-	fmt.Fprintf(&b, "Runs that tell the p50 of the two apart: %d of %d. As a share of the runs, the goal of at least 16 of 20 is %s.\n", found, ab.count, reached(float64(found) >= leastFound*float64(ab.count)))
+	fmt.Fprintf(&b, "Runs that find the slower arm slower at p50: %d of %d. As a share of the runs, the goal of at least 16 of 20 is %s.\n", found, ab.count, reached(float64(found) >= leastFound*float64(ab.count)))
 	return b.String()
 }
 

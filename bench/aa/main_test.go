@@ -14,9 +14,9 @@ import (
 func TestMain(m *testing.M) { testkit.Main(m) }
 
 func TestNoRunsAreRefused(t *testing.T) {
-	for _, c := range [][2]int{{0, 20}, {60, 0}, {-1, 20}} {
-		if err := bench(c[0], c[1], t.TempDir()+"/aa.md"); err == nil || !strings.Contains(err.Error(), "use 1 or more") {
-			t.Errorf("%d and %d runs: error %v, want use 1 or more", c[0], c[1], err)
+	for _, c := range [][3]int{{0, 20, 20}, {60, 0, 20}, {60, 20, 0}, {-1, 20, 20}} {
+		if err := bench(c[0], c[1], c[2], t.TempDir()+"/aa.md"); err == nil || !strings.Contains(err.Error(), "use 1 or more") {
+			t.Errorf("%v runs: error %v, want use 1 or more", c, err)
 		}
 	}
 }
@@ -38,16 +38,18 @@ func TestPageCountsDecisions(t *testing.T) {
 		}
 		return c
 	}
+	faster := comparisonsOf(4, 15) // and a run that finds the slower arm faster
+	faster.add(result.Document{Verdicts: []result.Verdict{{Metric: "latency_p50", Decision: "better", Ratio: 0.9, CI: [2]float64{0.85, 0.95}}}})
 	for _, c := range []struct {
-		aa, ab *comparisons
-		want   []string
+		aa, five, ab *comparisons
+		want         []string
 	}{
-		{comparisonsOf(19, 1), comparisonsOf(4, 16), []string{
-			"interval: 1 of 20. As a share of the runs, the goal of at most 3 of 60 is reached", "apart: 16 of 20. As a share of the runs, the goal of at least 16 of 20 is reached",
+		{comparisonsOf(19, 1), comparisonsOf(19, 1), comparisonsOf(4, 16), []string{
+			"interval: 1 of 20. As a share of the runs, the goal of at most 3 of 60 is reached", "different: 1 of 20. As a share of the runs, the goal of at most 5 % is reached", "at p50: 16 of 20. As a share of the runs, the goal of at least 16 of 20 is reached",
 			"| **latency_p50** | 40 | 1 | 1 | 19 | 0 | 1.000 | ±1.0 % |", "| rate | 0 | 0 | 19 | 0 | 0 | – | – |", "and 8000 calls of each arm"}},
-		{comparisonsOf(18, 2), comparisonsOf(5, 15), []string{"interval: 2 of 20. As a share of the runs, the goal of at most 3 of 60 is missed", "apart: 15 of 20. As a share of the runs, the goal of at least 16 of 20 is missed"}},
+		{comparisonsOf(18, 2), comparisonsOf(18, 2), faster, []string{"interval: 2 of 20. As a share of the runs, the goal of at most 3 of 60 is missed", "different: 2 of 20. As a share of the runs, the goal of at most 5 % is missed", "at p50: 15 of 20. As a share of the runs, the goal of at least 16 of 20 is missed"}},
 	} {
-		text := markdown(c.aa, c.ab, time.Now())
+		text := markdown(c.aa, c.five, c.ab, time.Now())
 		for _, want := range c.want {
 			if !strings.Contains(text, want) {
 				t.Errorf("want %q in\n%s", want, text)
@@ -58,7 +60,7 @@ func TestPageCountsDecisions(t *testing.T) {
 
 // A p99 needs four groups of 1,000 calls, which the cycles of a run must have.
 func TestARunHasCallsForItsHeadline(t *testing.T) {
-	for name, text := range map[string][]byte{"aa": same, "ab": slower} {
+	for name, text := range map[string][]byte{"aa": same, "family": family, "ab": slower} {
 		plan, err := experiment.Expand(name+".yaml", text, experiment.Options{}, lab.Vocabulary())
 		if err != nil {
 			t.Fatal(err)

@@ -24,6 +24,7 @@ const (
 
 func goals(quiet, busy *tally) []goal {
 	wrong, verdicts, _ := contradictions(quiet, busy)
+	wrongQuiet, verdictsQuiet, _ := contradictions(quiet, quiet)
 	wider, comparisons, factor := widening(quiet, busy)
 	slowest := 0.0
 	for _, s := range quiet.seconds {
@@ -36,6 +37,7 @@ func goals(quiet, busy *tally) []goal {
 	return []goal{
 		{"every run with the neighbour warns of it", fmt.Sprintf("%d of %d runs", busy.warned, busy.count), busy.warned == busy.count},
 		{"no verdict with the neighbour contradicts the quiet runs, or calls the control different", fmt.Sprintf("%d of %d verdicts do", wrong, verdicts), wrong == 0},
+		{"no verdict of a quiet run contradicts most quiet runs, or calls the control different", fmt.Sprintf("%d of %d verdicts do", wrongQuiet, verdictsQuiet), wrongQuiet == 0},
 		{"most intervals are wider with the neighbour", fmt.Sprintf("%d of %d comparisons; %.2f × as wide in the median", wider, comparisons, factor), 2*wider > comparisons},
 		{fmt.Sprintf("a quiet run takes %.0f s at most", slowestRun), fmt.Sprintf("%.0f s (slowest)", slowest), slowest <= slowestRun},
 		{"every quiet run calls new-channel slower at p50", fmt.Sprintf("%d of %d runs", found, quiet.count), found == quiet.count},
@@ -49,17 +51,20 @@ func (r *tally) within(metric string, most float64) goal {
 	inside, all, largest := 0, 0, 0.0
 	for _, name := range r.names {
 		if o := r.outcomes[name]; strings.HasSuffix(name, " | "+metric) && !strings.HasPrefix(name, slower+" ") {
+			for _, n := range o.decisions {
+				all += n // also those without an interval
+			}
 			for i := range o.low {
 				beyond := max(o.high[i], 1/o.low[i]) - 1
 				largest = max(largest, beyond)
-				if all++; beyond <= most {
+				if beyond <= most {
 					inside++
 				}
 			}
 		}
 	}
 	return goal{fmt.Sprintf("quiet runs show the %s of every other route within ±%.0f %%", strings.TrimPrefix(metric, "latency_"), 100*most),
-		fmt.Sprintf("%d of %d intervals; ±%.1f %% (widest)", inside, all, 100*largest), all > 0 && inside == all}
+		fmt.Sprintf("%d of %d verdicts; ±%.1f %% (widest interval)", inside, all, 100*largest), all > 0 && inside == all}
 }
 
 // truth is the decision on a comparison that most runs made which decided; empty: none decided. A control is equivalent.
@@ -76,15 +81,15 @@ func (o *outcome) truth() (decision string) {
 	return decision
 }
 
-// contradictions returns how many verdicts of the runs with the neighbour contradict the quiet runs, of how many decided
-// ones, and how many decided verdicts have no quiet run to compare with.
-func contradictions(quiet, busy *tally) (wrong, verdicts, unknown int) {
-	for _, name := range busy.names {
+// contradictions returns how many verdicts of some runs contradict the quiet runs, of how many decided ones, and how many
+// decided verdicts have no quiet run to compare with.
+func contradictions(quiet, judged *tally) (wrong, verdicts, unknown int) {
+	for _, name := range judged.names {
 		truth := ""
 		if o := quiet.outcomes[name]; o != nil {
 			truth = o.truth()
 		}
-		for decision, n := range busy.outcomes[name].decisions {
+		for decision, n := range judged.outcomes[name].decisions {
 			switch {
 			case decision == undecided:
 			case truth == "":

@@ -3,6 +3,7 @@ package verdict
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,6 +34,9 @@ func TestRanksDecideShares(t *testing.T) {
 		"failures in some trials alone":        {[]float64{1, 400, 1, 400, 1}, []float64{1, 1, 1, 1, 1}, 1, Undecided, Cause{Kind: CauseInterval, Have: 5, Needed: 15}},
 		"never":                                {[]float64{never, never, never, never}, []float64{7, 8, 9, 7}, 1, Worse, Cause{}},
 		"never in both":                        {[]float64{never, never, never, never}, []float64{never, never, never, never}, 1, Equivalent, Cause{}},
+		"a loss in few of many trials":         {append(slices.Repeat([]float64{1}, 10), 900, 900), slices.Repeat([]float64{1}, 12), 1, Undecided, Cause{Kind: CauseInterval, Have: 12, Needed: 36}},
+		"never in few of many trials":          {append(slices.Repeat([]float64{7}, 10), never, never), append(slices.Repeat([]float64{7}, 11), never), 1, Undecided, Cause{Kind: CauseInterval, Have: 12, Needed: 144}},
+		"a loss as large in all trials":        {[]float64{100, 101, 100, 101, 100}, []float64{101, 100, 100, 100, 101}, 1, Equivalent, Cause{}},
 		"no value":                             {[]float64{math.NaN(), 1, 1, 1}, []float64{1, 1, 1, 1}, 1, Undecided, Cause{Kind: CauseValue}},
 	} {
 		v := CompareRanks(pairsOf(c.a, c.b), Options{Family: c.family, LowerIsBetter: true})
