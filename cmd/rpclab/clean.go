@@ -19,7 +19,7 @@ func registerKubernetes(flags *pflag.FlagSet, config *kubernetes.ClientConfig) {
 func cleanCommand() *cobra.Command {
 	var where kubernetes.ClientConfig
 	var all bool
-	var olderThan time.Duration
+	var olderThan ageFlag
 	command := &cobra.Command{
 		Use:   "clean",
 		Short: "Remove namespaces that dead runs left on Kubernetes",
@@ -38,13 +38,16 @@ minikube: minikube image rm rpclab:CHECKSUM).`,
   rpclab clean --older-than 24h     remove dead runs that began over 24 h ago`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			api, err := kubernetes.Connect(where)
+			api, err := kubernetes.Connect(c.Context(), where)
 			if err != nil {
 				return err
 			}
+			defer api.Close()
+			bar := newProgress(c.ErrOrStderr(), progressFlags{})
 			cleaned, err := api.Clean(c.Context(), func(run kubernetes.RunNamespace) bool {
-				return (all || run.Dead) && time.Since(run.Began) > olderThan
-			})
+				return (all || run.Dead) && time.Since(run.Began) > time.Duration(olderThan)
+			}, bar.wait)
+			bar.end()
 			for _, run := range cleaned {
 				for _, restored := range run.Restored {
 					fmt.Fprintf(c.OutOrStdout(), "%s  (run %s)\n", restored, run.Run)
@@ -61,7 +64,7 @@ minikube: minikube image rm rpclab:CHECKSUM).`,
 	}
 	flags := command.Flags()
 	flags.BoolVar(&all, "all", false, "also remove runs in progress")
-	flags.DurationVar(&olderThan, "older-than", 0, "only remove runs that began longer ago than this")
+	flags.Var(&olderThan, "older-than", "only remove runs that began longer ago than this `time`, such as 30d or 12h")
 	registerKubernetes(flags, &where)
 	return command
 }

@@ -286,7 +286,7 @@ func reapCommand() *cobra.Command {
 run when the owner has not renewed the lease in time.`,
 		Args: noArgs, Hidden: true,
 		RunE: func(c *cobra.Command, _ []string) error {
-			api, err := kubernetes.Connect(kubernetes.ClientConfig{})
+			api, err := kubernetes.Connect(c.Context(), kubernetes.ClientConfig{})
 			if err != nil {
 				return err
 			}

@@ -79,7 +79,7 @@ func (f labFlags) open(c *cobra.Command, tools []tool.Tool, languageName string)
 		}
 		languages, l.command = append(languages, other), other.InImage()
 	}
-	api, err := kubernetes.Connect(f.where)
+	api, err := kubernetes.Connect(c.Context(), f.where)
 	if err != nil {
 		return l, err
 	}
@@ -89,11 +89,7 @@ func (f labFlags) open(c *cobra.Command, tools []tool.Tool, languageName string)
 			l.bar.end()
 		}
 	}()
-	var nodes []result.Node
-	for _, n := range api.Nodes(c.Context()) {
-		nodes = append(nodes, result.Node(n))
-	}
-	found, err := f.images.find(c.Context(), api, imageNeeds{tools, languages, nodes}, l.bar)
+	found, err := f.images.find(c.Context(), api, imageNeeds{tools, languages}, l.bar)
 	if err == nil && found.missing[languageName] != "" {
 		err = errors.New(found.missing[languageName])
 	}

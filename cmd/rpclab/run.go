@@ -363,15 +363,15 @@ func (f runFlags) runAndShow(c *cobra.Command, plan lab.Plan, commandLine string
 
 // openKubernetes creates a cluster in a new namespace, and shows what it waits for.
 func (f runFlags) openKubernetes(ctx context.Context, plan lab.Plan, o *lab.Options, bar *progress) (cluster.Cluster, error) {
-	api, err := kubernetes.Connect(f.where)
+	api, err := kubernetes.Connect(ctx, f.where)
 	if err != nil {
 		return nil, err
 	}
 	o.Kubernetes, o.Remote = api.Version, true
 	for _, n := range api.Nodes(ctx) {
-		o.Nodes = append(o.Nodes, result.Node(n))
+		o.Nodes = append(o.Nodes, result.Node{OS: n.OS, Arch: n.Arch, CPUs: n.CPUs, Memory: n.Memory})
 	}
-	image, err := f.images.find(ctx, api, imageNeeds{plan.Tools(), plan.Languages(), o.Nodes}, bar)
+	image, err := f.images.find(ctx, api, imageNeeds{plan.Tools(), plan.Languages()}, bar)
 	o.MissingPrograms = image.missing
 	if err != nil {
 		return nil, err

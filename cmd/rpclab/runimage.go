@@ -18,7 +18,6 @@ import (
 	"rpclab/internal/image"
 	"rpclab/internal/language"
 	"rpclab/internal/process"
-	"rpclab/internal/result"
 	"rpclab/internal/tool"
 )
 
@@ -34,7 +33,6 @@ func (s *imageSource) register(flags *pflag.FlagSet) {
 type imageNeeds struct {
 	tools     []tool.Tool
 	languages []language.Language
-	nodes     []result.Node
 }
 
 // podImage is the image of a run's pods.
@@ -56,7 +54,7 @@ func (s imageSource) find(ctx context.Context, api *kubernetes.API, needs imageN
 	}
 	defer func() { err = errors.Join(err, dir.Remove()) }()
 	bar.wait("looking for the image of this run on the nodes")
-	contents := image.Options{Platform: platformOf(needs.nodes)}
+	contents := image.Options{Platform: platformOf(api.Nodes(ctx))}
 	if contents.Programs, found.missing, err = buildPrograms(ctx, needs.languages, contents.Platform, bar.wait); err != nil {
 		return found, err
 	}
@@ -98,7 +96,9 @@ func (s imageSource) provide(ctx context.Context, api *kubernetes.API, contents 
 		return "", err
 	}
 	bar.wait("loading the image into the nodes: " + command)
-	if _, err := process.Run(ctx, process.Spec{Args: slices.Concat(loader, []string{archive})}); err != nil {
+	if _, err := process.Run(ctx, process.Spec{Args: slices.Concat(loader, []string{archive})}); ctx.Err() != nil {
+		return "", ctx.Err()
+	} else if err != nil {
 		return "", fmt.Errorf("cannot load the image %s into the nodes: %s: %w\n%s", name, command, err, pushInstead(name, contents, os.Args[1:]))
 	}
 	bar.note("Loaded the image " + name + " into the nodes: " + command)
@@ -153,16 +153,24 @@ func (s imageSource) loader(api *kubernetes.API) (args []string, shown string) {
 }
 
 // platformOf is the platform of this machine if a Linux node has it, or if rpclab knows no node, else that of a Linux node.
-func platformOf(nodes []result.Node) v1.Platform {
+// A node where no pod of a run is scheduled, such as a tainted control plane, counts only if there is no other.
+func platformOf(nodes []kubernetes.Node) v1.Platform {
 	platform, _ := image.Platform("") // never fails for the default
-	var architectures []string
+	var schedulable, others []string  // architectures
 	for _, node := range nodes {
-		if node.OS == platform.OS {
-			architectures = append(architectures, node.Arch)
+		switch {
+		case node.OS != platform.OS:
+		case node.Unschedulable:
+			others = append(others, node.Arch)
+		default:
+			schedulable = append(schedulable, node.Arch)
 		}
 	}
-	if len(architectures) > 0 && !slices.Contains(architectures, platform.Architecture) {
-		platform.Architecture = architectures[0]
+	if len(schedulable) == 0 {
+		schedulable = others
+	}
+	if len(schedulable) > 0 && !slices.Contains(schedulable, platform.Architecture) {
+		platform.Architecture = schedulable[0]
 	}
 	return platform
 }

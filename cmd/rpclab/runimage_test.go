@@ -1,15 +1,24 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"rpclab/internal/cluster/kubernetes"
 	"rpclab/internal/image"
 	"rpclab/internal/language"
-	"rpclab/internal/result"
+	"rpclab/internal/testkit"
 	"rpclab/internal/tool"
 )
 
@@ -28,7 +37,7 @@ func TestProgramsOfThisMachineAreLeftOutForNodesOfAnotherArchitecture(t *testing
 // Nor can arms with a proxy.
 func TestAProxyOfThisMachineIsLeftOutForNodesOfAnotherArchitecture(t *testing.T) {
 	missing := map[string]string{}
-	there := platformOf([]result.Node{{OS: "linux", Arch: "s390x"}})
+	there := platformOf([]kubernetes.Node{{OS: "linux", Arch: "s390x"}})
 	const want = "do not run on linux/s390x: push an image that `rpclab image build` makes on linux/s390x, and name it with --image"
 	if available := withoutMissing([]tool.Tool{tool.Envoy}, there, missing); len(available) > 0 || !strings.HasSuffix(missing["envoy"], want) {
 		t.Errorf("available %v, missing %v; want Envoy to be missing: %s", available, missing, want)
@@ -60,19 +69,68 @@ func TestAnImageThatCannotBeLoadedIsPushedAndTheCommandRepeatedWithIt(t *testing
 
 func TestThePlatformOfAnImageIsThatOfALinuxNode(t *testing.T) {
 	const here = runtime.GOARCH
-	node := func(system, architecture string) result.Node { return result.Node{OS: system, Arch: architecture} }
+	node := func(system, architecture string) kubernetes.Node {
+		return kubernetes.Node{OS: system, Arch: architecture}
+	}
+	tainted := func(architecture string) kubernetes.Node {
+		return kubernetes.Node{OS: "linux", Arch: architecture, Unschedulable: true}
+	}
 	for name, test := range map[string]struct {
-		nodes []result.Node
+		nodes []kubernetes.Node
 		want  string
 	}{
 		"nodes that rpclab may not list": {nil, here},
-		"nodes of another architecture":  {[]result.Node{node("linux", "s390x"), node("linux", "s390x")}, "s390x"},
-		"one like this machine":          {[]result.Node{node("linux", "s390x"), node("linux", here)}, here},
-		"none like this machine":         {[]result.Node{node("linux", "s390x"), node("linux", "ppc64le")}, "s390x"},
-		"Windows first":                  {[]result.Node{node("windows", here), node("linux", "s390x")}, "s390x"},
+		"nodes of another architecture":  {[]kubernetes.Node{node("linux", "s390x"), node("linux", "s390x")}, "s390x"},
+		"one like this machine":          {[]kubernetes.Node{node("linux", "s390x"), node("linux", here)}, here},
+		"none like this machine":         {[]kubernetes.Node{node("linux", "s390x"), node("linux", "ppc64le")}, "s390x"},
+		"Windows first":                  {[]kubernetes.Node{node("windows", here), node("linux", "s390x")}, "s390x"},
+		"a control plane with a taint":   {[]kubernetes.Node{tainted(here), node("linux", "s390x")}, "s390x"},
+		"only nodes with a taint":        {[]kubernetes.Node{tainted("s390x")}, "s390x"},
 	} {
 		if got := platformOf(test.nodes); got.OS != "linux" || got.Architecture != test.want {
 			t.Errorf("%s: the platform is %s, want linux/%s", name, got, test.want)
 		}
+	}
+}
+
+// clusterOfOneNode connects to an API server that has a node without images.
+func clusterOfOneNode(t *testing.T) *kubernetes.API {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Path == "/version" {
+			fmt.Fprint(w, `{"gitVersion": "v1.34.4"}`)
+			return
+		}
+		fmt.Fprintf(w, `{"items": [{"metadata": {"name": "n1"}, "status": {"nodeInfo": {"operatingSystem": "linux", "architecture": %q}}}]}`, runtime.GOARCH)
+	}))
+	t.Cleanup(server.Close)
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	config := fmt.Sprintf(`{"apiVersion": "v1", "kind": "Config", "current-context": "c", "clusters": [{"name": "c", "cluster": {"server": %q}}], "contexts": [{"name": "c", "context": {"cluster": "c"}}]}`, server.URL)
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	api, err := kubernetes.Connect(t.Context(), kubernetes.ClientConfig{Kubeconfig: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(api.Close)
+	return api
+}
+
+func TestAnInterruptedLoadOfAnImageIsNoFailedLoad(t *testing.T) {
+	dir := t.TempDir()
+	began := filepath.Join(dir, "began")
+	ctx, interrupt := context.WithCancel(t.Context())
+	api, loaded := clusterOfOneNode(t), make(chan error)
+	go func() {
+		contents := image.Options{Program: "/bin/sh", Platform: v1.Platform{OS: "linux", Architecture: runtime.GOARCH}}
+		_, err := imageSource{load: "touch " + began + "; exec sleep 60; :"}.provide(ctx, api, contents, filepath.Join(dir, "image.tar"), newProgress(io.Discard, progressFlags{}))
+		loaded <- err
+	}()
+	testkit.Await(t, "the command that loads the image", func() bool { _, err := os.Stat(began); return err == nil })
+	interrupt()
+	if err := <-loaded; !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "Push it") {
+		t.Errorf("error %v, want an interrupt without advice", err)
 	}
 }

@@ -22,7 +22,7 @@ const reasonTimeout = time.Minute
 func checkDeployError(t *testing.T, run, image string, before func(), wants ...string) {
 	t.Helper()
 	clusterDir(t)
-	api, err := kubernetes.Connect(kubernetes.ClientConfig{})
+	api, err := kubernetes.Connect(t.Context(), kubernetes.ClientConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}

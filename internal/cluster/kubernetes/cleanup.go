@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,23 +30,29 @@ type RunNamespace struct {
 
 	object corev1.Namespace
 	lease  string // its resource version
+	unread error  // why the lease cannot be read, so that Dead is not known
 }
 
 // OwnerDead selects the namespaces of runs whose owner died.
 func OwnerDead(ns RunNamespace) bool { return ns.Dead }
 
-// Clean deletes the selected namespaces of runs, and returns them when they are gone. With an error, some remain.
-func (a *API) Clean(ctx context.Context, selected func(RunNamespace) bool) ([]RunNamespace, error) {
+// Clean deletes the selected namespaces of runs, and returns them when they are gone. With an error, some remain. progress
+// receives what it waits for.
+func (a *API) Clean(ctx context.Context, selected func(RunNamespace) bool, progress func(string)) ([]RunNamespace, error) {
 	cleaned, err := a.beginClean(ctx, selected)
-	errs := []error{err}
+	errs := make([]error, len(cleaned))
+	var waits sync.WaitGroup
 	for i, ns := range cleaned {
 		if ns.Remains {
 			continue
 		}
-		err := a.awaitRemoval(ctx, ns.Namespace, func(string) {})
-		cleaned[i].Remains, errs = err != nil, append(errs, err)
+		waits.Go(func() {
+			errs[i] = a.awaitRemoval(ctx, ns.Namespace, progress)
+			cleaned[i].Remains = errs[i] != nil
+		})
 	}
-	return cleaned, errors.Join(errs...)
+	waits.Wait()
+	return cleaned, errors.Join(append(errs, err)...)
 }
 
 // beginClean restores what the runs of the selected namespaces have changed, and begins to delete these namespaces. A
@@ -58,6 +65,9 @@ func (a *API) beginClean(ctx context.Context, selected func(RunNamespace) bool) 
 	var errs []error
 	for _, found := range all {
 		if !selected(found) {
+			if found.Dead = true; found.unread != nil && selected(found) {
+				errs = append(errs, fmt.Errorf("namespace %s remains, because rpclab cannot tell whether its run is alive: %w", found.Namespace, found.unread))
+			}
 			continue
 		}
 		nodes, uncordoned := a.uncordonAll(ctx, &found.object)
@@ -112,6 +122,7 @@ func (a *API) describe(ctx context.Context, ns corev1.Namespace) RunNamespace {
 	case err == nil && lease.Spec.RenewTime != nil:
 		renewed, found.lease = lease.Spec.RenewTime.Time, lease.ResourceVersion
 	case err != nil && !apierrors.IsNotFound(err):
+		found.unread = explain(err, ns.Name)
 		return found
 	}
 	ttl, err := time.ParseDuration(ns.Annotations[noteTTL])
@@ -169,6 +180,9 @@ func (a *API) awaitRemoval(ctx context.Context, name string, progress func(strin
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.Canceled) {
+				return fmt.Errorf("wait until the namespace %s is deleted: %w", name, ctx.Err())
+			}
 			return fmt.Errorf("namespace %s still exists%s: see `kubectl get all -n %s`, or try `rpclab clean` again", name, remains(ns), name)
 		}
 	}

@@ -1,7 +1,9 @@
 package kubernetes
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"maps"
 	"net/http"
@@ -16,7 +18,8 @@ import (
 // leftover is an API server with the namespace of one run, in which the run wrote what it changed.
 type leftover struct {
 	namespace corev1.Namespace
-	refuses   string // the path of an object that the user may not change
+	refuses   string   // the path of an object that the user may not change
+	gone      []string // paths of objects that no longer exist
 	changed   []string
 	deleted   bool
 }
@@ -29,6 +32,9 @@ func (l *leftover) serve(t *testing.T) *API {
 		case at == l.refuses:
 			w.WriteHeader(http.StatusForbidden)
 			_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`))
+			return
+		case slices.Contains(l.gone, at):
+			http.NotFound(w, r)
 			return
 		case at == "/api/v1/namespaces":
 			_ = json.NewEncoder(w).Encode(corev1.NamespaceList{Items: []corev1.Namespace{l.namespace}})
@@ -60,9 +66,7 @@ func TestACleanUpRestoresEachThingOnce(t *testing.T) {
 		"a Deployment stays as it is": {shop, "Node n1: uncordoned, Node n2: uncordoned", []string{n1, n2}, []string{shop}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := &leftover{refuses: test.refuses, namespace: corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-				Name: "rpclab-r1", Labels: runLabels("r1"), Annotations: map[string]string{noteCordoned: "n1,n2", noteScaled: `{"shop/orders":{"before":3,"set":[4]}}`}, CreationTimestamp: metav1.Now(),
-			}}}
+			l := &leftover{refuses: test.refuses, namespace: changedByARun()}
 			api := l.serve(t)
 			all := func(RunNamespace) bool { return true }
 			cleaned, err := api.beginClean(t.Context(), all)
@@ -83,5 +87,47 @@ func TestACleanUpRestoresEachThingOnce(t *testing.T) {
 				t.Errorf("the next clean-up changed %q, want %q", l.changed, test.later)
 			}
 		})
+	}
+}
+
+// changedByARun is the namespace of a run that cordoned two nodes and scaled a Deployment.
+func changedByARun() corev1.Namespace {
+	return corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: "rpclab-r1", Labels: runLabels("r1"), Annotations: map[string]string{noteCordoned: "n1,n2", noteScaled: `{"shop/orders":{"before":3,"set":[4]}}`}, CreationTimestamp: metav1.Now(),
+	}}
+}
+
+func TestACleanUpRestoresOnlyWhatStillExists(t *testing.T) {
+	l := &leftover{gone: []string{"/api/v1/nodes/n1", "/apis/apps/v1/namespaces/shop/deployments/orders/scale"}, namespace: changedByARun()}
+	cleaned, err := l.serve(t).beginClean(t.Context(), func(RunNamespace) bool { return true })
+	if err != nil || len(cleaned) != 1 || cleaned[0].Remains || !l.deleted {
+		t.Fatalf("cleaned %+v (deleted: %t), error %v; want the namespace to be deleted", cleaned, l.deleted, err)
+	}
+	want := []string{"Node n2: uncordoned", "Deployment shop/orders: not restored, because it no longer exists (it had 3 replicas)"}
+	if got := cleaned[0].Restored; !slices.Equal(got, want) {
+		t.Errorf("it says %q, want %q", got, want)
+	}
+}
+
+// `rpclab clean` then ends with the exit code of an interrupt.
+func TestAnInterruptEndsTheWaitForADeletedNamespace(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	l := &leftover{namespace: changedByARun()}
+	err := l.serve(t).awaitRemoval(ctx, "rpclab-r1", func(string) { interrupt() })
+	if !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "rpclab clean") {
+		t.Errorf("error %v, want an interrupt without advice", err)
+	}
+}
+
+// Without the permission to read leases, "nothing to remove" would be wrong.
+func TestACleanUpSaysWhichRunsItCannotJudge(t *testing.T) {
+	l := &leftover{refuses: "/apis/coordination.k8s.io/v1/namespaces/rpclab-r1/leases/owner", namespace: changedByARun()}
+	api := l.serve(t)
+	cleaned, err := api.beginClean(t.Context(), OwnerDead)
+	if err == nil || !strings.Contains(err.Error(), "namespace rpclab-r1 remains, because rpclab cannot tell whether its run is alive") || len(cleaned) > 0 || l.deleted {
+		t.Errorf("cleaned %+v (deleted: %t), error %v; want the namespace to remain, and why", cleaned, l.deleted, err)
+	}
+	if _, err := api.beginClean(t.Context(), func(RunNamespace) bool { return false }); err != nil {
+		t.Errorf("a namespace that is not asked for: %v", err)
 	}
 }

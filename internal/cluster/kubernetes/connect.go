@@ -5,8 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/dynamic"
@@ -49,7 +52,7 @@ func (a *API) Close() {
 const connectTimeout = 10 * time.Second
 
 // Connect finds the cluster and reads its version.
-func Connect(selected ClientConfig) (*API, error) {
+func Connect(ctx context.Context, selected ClientConfig) (*API, error) {
 	klog.SetLogger(logr.Discard()) // client-go's log would mix with ours
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = selected.Kubeconfig
@@ -74,10 +77,15 @@ func Connect(selected ClientConfig) (*API, error) {
 	if api.dynamic, err = dynamic.NewForConfig(config); err != nil {
 		return nil, fmt.Errorf("invalid kubeconfig: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), connectTimeout)
+	limited, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	version, err := api.client.ServerVersion(ctx)
-	if err != nil {
+	version, err := api.client.ServerVersion(limited)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case apierrors.IsUnauthorized(err): // also for what anybody may read, if a token has expired
+		return nil, fmt.Errorf("the Kubernetes at %s refuses the credentials of the kubeconfig: %w\nCheck them with `kubectl auth whoami`, or select another cluster with --kubeconfig and --context", config.Host, err)
+	case err != nil:
 		return nil, fmt.Errorf("no Kubernetes answers at %s: %w\nCheck it with `kubectl version`, or select another cluster with --kubeconfig and --context", config.Host, err)
 	}
 	api.Version = version.GitVersion
@@ -89,21 +97,37 @@ type Node struct {
 	OS, Arch string
 	CPUs     int
 	Memory   uint64 // bytes
+	// Unschedulable says that pods of a run do not run there: the node is cordoned or has a taint.
+	Unschedulable bool
 }
 
 // Nodes are the nodes of the cluster; none without permission, or when the API is too slow.
 func (a *API) Nodes(ctx context.Context) (all []Node) {
+	listed, _ := a.listNodes(ctx) // only for information
+	for _, node := range listed {
+		all = append(all, Node{
+			OS: node.Status.NodeInfo.OperatingSystem, Arch: node.Status.NodeInfo.Architecture,
+			CPUs: int(node.Status.Capacity.Cpu().Value()), Memory: uint64(node.Status.Capacity.Memory().Value()),
+			Unschedulable: !runsPods(node),
+		})
+	}
+	return all
+}
+
+// listNodes lists the nodes of the cluster, if this user may and the API answers in time.
+func (a *API) listNodes(ctx context.Context) ([]corev1.Node, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
 	list, err := a.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return nil // only for information
+		return nil, err
 	}
-	for _, node := range list.Items {
-		all = append(all, Node{
-			OS: node.Status.NodeInfo.OperatingSystem, Arch: node.Status.NodeInfo.Architecture,
-			CPUs: int(node.Status.Capacity.Cpu().Value()), Memory: uint64(node.Status.Capacity.Memory().Value()),
-		})
-	}
-	return all
+	return list.Items, nil
+}
+
+// runsPods reports whether a node accepts pods that tolerate no taint.
+func runsPods(node corev1.Node) bool {
+	return !node.Spec.Unschedulable && !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
+		return t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute
+	})
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -57,9 +58,11 @@ func (c *cordons) undo(ctx context.Context) (undone []string, err error) {
 	defer cancel()
 	var remaining []string
 	for _, node := range c.nodes {
-		if failed := c.api.uncordon(ctx, node); failed != nil {
+		switch failed := c.api.uncordon(ctx, node); {
+		case apierrors.IsNotFound(failed): // no longer in the cluster
+		case failed != nil:
 			err, remaining = errors.Join(err, failed), append(remaining, node)
-		} else {
+		default:
 			undone = append(undone, node)
 		}
 	}
@@ -95,9 +98,9 @@ func (a *API) uncordonAll(ctx context.Context, namespace *corev1.Namespace) (res
 	return restored, err
 }
 
-// uncordon uncordons a node, if it still exists.
+// uncordon uncordons a node.
 func (a *API) uncordon(ctx context.Context, node string) error {
-	if err := ignoreNotFound(a.setCordon(ctx, node, false)); err != nil {
+	if err := a.setCordon(ctx, node, false); err != nil {
 		return fmt.Errorf("node %s is still cordoned: %w\nUncordon it with `kubectl uncordon %s`", node, explain(err, ""), node)
 	}
 	return nil

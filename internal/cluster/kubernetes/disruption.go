@@ -11,6 +11,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -219,6 +220,8 @@ func (d *disturbed) awaitSteady() error {
 			if s.ObservedGeneration >= now.Generation && s.Replicas == wanted && s.UpdatedReplicas == wanted && s.ReadyReplicas == wanted {
 				return nil
 			}
+		} else if apierrors.IsNotFound(err) {
+			return fmt.Errorf("the Deployment %s/%s no longer exists", d.origin.Namespace, name)
 		}
 		d.run.progress(fmt.Sprintf("waiting until the Deployment %s/%s is as before", d.origin.Namespace, name))
 		select {

@@ -214,3 +214,11 @@ func TestEventsThatScaleRefuseADeploymentThatAnotherRunScaled(t *testing.T) {
 		})
 	}
 }
+
+func TestADisturbedDeploymentThatNoLongerExistsIsNotWaitedFor(t *testing.T) {
+	origin := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "orders", Namespace: "shop"}}
+	d := &disturbed{existing: &existing{run: &run{api: fakeObjects(t, nil)}, origin: origin}, name: "orders"}
+	if err := d.awaitSteady(); err == nil || err.Error() != "the Deployment shop/orders no longer exists" {
+		t.Errorf("error %v, want that it no longer exists", err)
+	}
+}

@@ -6,21 +6,18 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // LacksImage are the nodes that could run pods of an image (with its full name) for Linux and an architecture, and do not
 // report the image. known is false if rpclab cannot list nodes, or if a node without the image reports as many images as a
 // kubelet reports at most.
 func (a *API) LacksImage(ctx context.Context, name, architecture string) (nodes []string, known bool) {
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
-	defer cancel()
-	list, err := a.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	listed, err := a.listNodes(ctx)
 	if err != nil { // without permission a kubelet pulls the image, or says that it cannot
 		return nil, false
 	}
 	names := []string{name, strings.TrimPrefix(name, "docker.io/library/")} // Docker reports the short one
-	for _, node := range list.Items {
+	for _, node := range listed {
 		if system := node.Status.NodeInfo; !runsPods(node) || system.OperatingSystem != string(corev1.Linux) || system.Architecture != architecture {
 			continue
 		}
@@ -39,10 +36,3 @@ func (a *API) LacksImage(ctx context.Context, name, architecture string) (nodes 
 
 // mostImages is how many images a kubelet reports, the largest, unless nodeStatusMaxImages of its configuration differs.
 const mostImages = 50
-
-// runsPods reports whether a node accepts pods that tolerate no taint.
-func runsPods(node corev1.Node) bool {
-	return !node.Spec.Unschedulable && !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
-		return t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute
-	})
-}

@@ -46,3 +46,18 @@ func TestNodesThatLackAnImage(t *testing.T) {
 		}
 	}
 }
+
+// The image of a run has the platform of nodes where its pods run.
+func TestNodesWhereNoPodOfARunIsScheduled(t *testing.T) {
+	tainted, cordoned, avoided := node("c1", "amd64"), node("n1", "amd64"), node("n2", "arm64")
+	tainted.Spec.Taints = []corev1.Taint{{Key: "node-role.kubernetes.io/control-plane", Effect: corev1.TaintEffectNoSchedule}}
+	cordoned.Spec.Unschedulable = true
+	avoided.Spec.Taints = []corev1.Taint{{Effect: corev1.TaintEffectPreferNoSchedule}}
+	var got []bool
+	for _, n := range fakeObjects(t, nil, tainted, cordoned, avoided, node("n3", "arm64")).Nodes(t.Context()) {
+		got = append(got, n.Unschedulable)
+	}
+	if want := []bool{true, true, false, false}; !slices.Equal(got, want) {
+		t.Errorf("unschedulable are %v, want %v", got, want)
+	}
+}

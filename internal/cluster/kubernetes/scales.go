@@ -130,14 +130,16 @@ func (a *API) restoreAll(ctx context.Context, namespace *corev1.Namespace) (rest
 	return listed.undo(ctx)
 }
 
-// restore sets the numbers of replicas of Deployments that still exist, and returns those that remain to be restored.
-// restored and left say which have their number again, and which have a number that rpclab did not set and keep it.
+// restore sets the numbers of replicas of Deployments, and returns those that remain to be restored. restored says which
+// have their number again. left says which do not: they no longer exist, or have a number that rpclab did not set.
 func (a *API) restore(ctx context.Context, all map[string]scaled) (restored, left []string, remaining map[string]scaled, err error) {
 	remaining = map[string]scaled{}
 	for _, title := range slices.Sorted(maps.Keys(all)) {
 		namespace, name, _ := strings.Cut(title, "/")
 		one := all[title]
 		switch ours, failed := a.restoreReplicas(ctx, namespace, name, one); {
+		case apierrors.IsNotFound(failed):
+			left = append(left, fmt.Sprintf("Deployment %s: not restored, because it no longer exists (it had %d replicas)", title, one.Before))
 		case failed != nil:
 			remaining[title] = one
 			err = errors.Join(err, fmt.Errorf("the Deployment %s does not have its %d replicas again: %w\nRestore it with `kubectl scale deployment/%s -n %s --replicas=%d`",
@@ -162,7 +164,7 @@ func (a *API) restoreReplicas(ctx context.Context, namespace, name string, one s
 		body := fmt.Appendf(nil, `[{"op":"test","path":"/spec/replicas","value":%s},{"op":"add","path":"/spec/replicas","value":%d}]`, has, one.Before)
 		_, err := a.client.AppsV1().Deployments(namespace).Patch(ctx, name, types.JSONPatchType, body, metav1.PatchOptions{FieldManager: manager}, "scale")
 		if !apierrors.IsInvalid(err) { // else it has another number
-			return true, explain(ignoreNotFound(err), namespace)
+			return true, explain(err, namespace)
 		}
 	}
 	return false, nil
