@@ -175,7 +175,11 @@ func (d *deployment) updateReplicas() {
 				d.tasks.Go(func() { backend.meter.measure(d.ctx) })
 			}
 		}
+		stops := pod.DeletionTimestamp != nil && backend.seen().DeletionTimestamp == nil
 		d.account.Failures = append(d.account.Failures, backend.update(pod)...)
+		if stops {
+			d.tasks.Go(func() { backend.sampleLeaving(d.ctx) })
+		}
 	}
 	for uid, backend := range d.replicas {
 		if !present[uid] {

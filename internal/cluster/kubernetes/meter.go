@@ -20,8 +20,6 @@ const (
 	meterContainer = "rpclab-meter"
 	// meterTimeout is how long the meters of a deployment may take to start.
 	meterTimeout = 20 * time.Second
-	// leavingPause is the time between two measurements of a server that is stopping.
-	leavingPause = 200 * time.Millisecond
 )
 
 // meter measures the server of a user in one pod (docs/decisions/0037).
@@ -56,28 +54,13 @@ func (r *run) whyNoMeters(ctx context.Context, pod corev1.PodSpec) (string, erro
 	return failed, nil
 }
 
-// measure starts when the server runs, and measures a server that stops until it has exited.
+// measure starts the measurement when the server runs.
 func (m *meter) measure(ctx context.Context) {
 	server, err := m.start(ctx)
 	m.mu.Lock()
 	m.server, m.err = server, err
 	m.mu.Unlock()
 	close(m.started)
-	for err == nil {
-		changed, pause := m.run.watcher.change(), (<-chan time.Time)(nil)
-		if m.isLeaving() {
-			changed, pause = nil, time.After(leavingPause)
-		}
-		select {
-		case <-changed:
-		case <-pause:
-			err = m.sample(true)
-		case <-m.gone:
-			return
-		case <-ctx.Done():
-			return
-		}
-	}
 }
 
 // start adds a container to the pod that joins the process namespace of the server, and connects to its agent.

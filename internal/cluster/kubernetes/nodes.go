@@ -34,8 +34,7 @@ func (d *deployment) Drain(ctx context.Context, n int) ([]string, error) {
 	}
 	evicted := slices.DeleteFunc(d.active(), func(backend *replica) bool { return !slices.Contains(nodes, backend.node()) })
 	return identities(evicted), inParallel(evicted, func(backend *replica) error {
-		backend.sample()
-		err := d.run.api.evict(ctx, d.run.namespace, backend.name)
+		err := d.run.api.evict(ctx, d.run.namespace, backend.name, func() { backend.sample() })
 		if err == nil {
 			backend.expectExit()
 		}
@@ -43,11 +42,13 @@ func (d *deployment) Drain(ctx context.Context, n int) ([]string, error) {
 	})
 }
 
-// evict evicts a pod. While a PodDisruptionBudget refuses the eviction, evict tries again, as `kubectl drain` does.
-func (a *API) evict(ctx context.Context, namespace, pod string) error {
+// evict evicts a pod, and calls before first. While a PodDisruptionBudget refuses the eviction, evict does both again, as
+// `kubectl drain` does.
+func (a *API) evict(ctx context.Context, namespace, pod string, before func()) error {
 	tick := time.NewTicker(evictionPause)
 	defer tick.Stop()
 	for refused := error(nil); ; {
+		before()
 		err := a.client.PolicyV1().Evict(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod, Namespace: namespace}})
 		switch {
 		case apierrors.IsTooManyRequests(err):

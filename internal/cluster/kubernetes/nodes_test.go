@@ -6,7 +6,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -36,14 +38,14 @@ func refusals(t *testing.T, n int, last func()) *API {
 }
 
 func TestEvictionWaitsForTheBudget(t *testing.T) {
-	if err := refusals(t, 1, func() {}).evict(t.Context(), "ours", "greeter-1"); err != nil {
+	if err := refusals(t, 1, func() {}).evict(t.Context(), "ours", "greeter-1", func() {}); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestEvictionThatABudgetRefusesToTheEndIsExplained(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
-	err := refusals(t, 2, end).evict(ctx, "ours", "greeter-1")
+	err := refusals(t, 2, end).evict(ctx, "ours", "greeter-1", func() {})
 	if err == nil {
 		t.Fatal("no error, although the load ended")
 	}
@@ -94,5 +96,43 @@ func TestADrainEvictsBackendsOfTheNode(t *testing.T) {
 				t.Errorf("the backend is stopping: %t, want %t", stops, test.stops)
 			}
 		})
+	}
+}
+
+// A backend whose eviction must wait works on. What it uses meanwhile counts.
+func TestADrainMeasuresABackendWhenItIsEvicted(t *testing.T) {
+	server := measuredServer{liveServer{commands: make(chan string, 10)}, &atomic.Int64{}}
+	server.used.Store(int64(time.Second))
+	refused := false
+	api := fakeAPI(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case !strings.HasSuffix(r.URL.Path, "/eviction"):
+			fmt.Fprint(w, "{}")
+		case !refused:
+			refused = true
+			server.used.Store(int64(time.Minute))
+			w.WriteHeader(http.StatusTooManyRequests)
+			fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"TooManyRequests","code":429}`)
+		default:
+			w.WriteHeader(http.StatusCreated)
+			fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Success"}`)
+		}
+	})
+	pod := backendPod("greeter-1-a", 1)
+	pod.Spec.NodeName = "n1"
+	watcher, _ := watcherOf(pod)
+	d := &deployment{run: &run{api: api, watcher: watcher, objectScope: testScope, cordons: cordons{api: api, namespace: testScope.namespace}}, name: "greeter-1",
+		replicas: map[types.UID]*replica{}}
+	backend := newReplica(d.run, pod, cluster.Spec{})
+	if err := backend.adopt(attach(t, server)); err != nil {
+		t.Fatal(err)
+	}
+	d.replicas[pod.UID] = backend
+	if _, err := d.Drain(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	if used := backend.lastUsage().CPU; used != time.Minute {
+		t.Errorf("it has used %s of CPU time, want 1m", used)
 	}
 }

@@ -1,8 +1,10 @@
 package kubernetes
 
 import (
+	"context"
 	"encoding/json"
 	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -221,4 +223,38 @@ func TestRecoverReachesEveryBackendThatRuns(t *testing.T) {
 			}
 		})
 	}
+}
+
+// measuredServer is the agent of a server that runs and has used some CPU time.
+type measuredServer struct {
+	liveServer
+	used *atomic.Int64 // nanoseconds
+}
+
+func (s measuredServer) Usage(context.Context, *rpclabv1.UsageRequest) (*rpclabv1.UsageReply, error) {
+	return &rpclabv1.UsageReply{CpuNs: s.used.Load()}, nil
+}
+
+// A rollout measures all servers when it begins, and stops the last much later.
+func TestAServerIsMeasuredWhenItStops(t *testing.T) {
+	server := measuredServer{liveServer{commands: make(chan string, 10)}, &atomic.Int64{}}
+	pod := backendPod("greeter-1-a", 1)
+	watcher, update := watcherOf(pod)
+	backend := newReplica(nil, pod, cluster.Spec{})
+	if err := backend.adopt(attach(t, server)); err != nil {
+		t.Fatal(err)
+	}
+	d := &deployment{ctx: t.Context(), run: &run{watcher: watcher}, name: "greeter-1", account: cluster.NewAccounting(), replicas: map[types.UID]*replica{pod.UID: backend}}
+	server.used.Store(int64(time.Second))
+	backend.sample() // as an event does
+	server.used.Store(int64(time.Minute))
+	stopping := pod.DeepCopy()
+	stopping.DeletionTimestamp = new(metav1.Now())
+	update(stopping)
+	d.updateReplicas()
+	testkit.Await(t, "the server is measured", func() bool { return backend.lastUsage().CPU == time.Minute })
+	server.used.Store(int64(time.Hour))
+	testkit.Await(t, "the server is measured again", func() bool { return backend.lastUsage().CPU == time.Hour })
+	close(backend.gone)
+	d.tasks.Wait()
 }

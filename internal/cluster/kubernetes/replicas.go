@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 )
 
 // identities are the names of replicas.
@@ -12,6 +13,26 @@ func identities(replicas []*replica) (ids []string) {
 		ids = append(ids, backend.name)
 	}
 	return ids
+}
+
+// leavingPause is the time between two measurements of a server that is stopping.
+const leavingPause = 200 * time.Millisecond
+
+// sampleLeaving measures a server that stops until its pod is gone. The last measurement is otherwise that of an event, and a
+// rollout stops the last server much later.
+func (r *replica) sampleLeaving(ctx context.Context) {
+	tick := time.NewTicker(leavingPause)
+	defer tick.Stop()
+	for {
+		r.sample()
+		select {
+		case <-tick.C:
+		case <-r.gone:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // inParallel calls do for all replicas at once, because each call crosses the cluster, and joins
