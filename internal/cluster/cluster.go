@@ -154,7 +154,7 @@ type LocalProcesses interface {
 	Processes() []measure.Watched
 }
 
-// FoundProcesses is implemented by a [Deployment] of a service that runs already, perhaps on this machine.
+// FoundProcesses is implemented by a [Deployment] whose backends rpclab may not have started, perhaps on this machine.
 type FoundProcesses interface {
 	// FoundProcesses returns the processes of this machine that listen at the addresses of the backends. known is
 	// false if such a process is not known.

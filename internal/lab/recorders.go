@@ -77,7 +77,7 @@ const (
 // returns it; nil: the cluster does not know the memory.
 func recordMemory(servers cluster.Deployment) (end func() *result.Memory) {
 	limited, ok := servers.(cluster.ResourceLimits)
-	if !ok {
+	if !ok || whyUsageUnknown(servers) != "" {
 		return func() *result.Memory { return nil }
 	}
 	done, recorded := make(chan struct{}), make(chan *result.Memory, 1)

@@ -7,8 +7,8 @@ import (
 )
 
 // LocalListeners returns the processes of this machine that listen on addresses. known is false if a socket listens there
-// whose process is not known, or if no process is found at any address of this machine. An address at which nothing
-// listens does not matter: a server may use one of the two of localhost.
+// whose process is not known or only forwards to a container, or if no process is found at any address of this machine. An
+// address at which nothing listens does not matter: a server may use one of the two of localhost.
 func LocalListeners(addresses []string) (pids []int, known bool) {
 	local, err := LocalAddresses()
 	if err != nil {
@@ -22,7 +22,7 @@ func LocalListeners(addresses []string) (pids []int, known bool) {
 		}
 		here = true
 		listeners, listening := Listeners(address)
-		if listening && len(listeners) == 0 {
+		if listening && len(listeners) == 0 || slices.ContainsFunc(listeners, forwardsToContainer) {
 			return nil, false
 		}
 		pids = append(pids, listeners...)

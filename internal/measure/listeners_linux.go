@@ -82,3 +82,39 @@ func parseProcAddress(text string) (netip.AddrPort, error) {
 	}
 	return netip.AddrPortFrom(address.Unmap(), uint16(number)), nil
 }
+
+// TreeListens reports whether a process or a descendant listens on an address. known is false if Linux does not say: a
+// process belongs to another user, or has a network of its own.
+func TreeListens(pid int, address string) (listens, known bool) {
+	if _, err := os.Stat("/proc/thread-self/children"); err != nil {
+		return false, false
+	}
+	sockets, here := listeningSockets(address), networkOf(os.Getpid())
+	known = len(sockets) > 0 && here != ""
+	for _, id := range ProcessTree(pid) {
+		files, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", id))
+		known = known && err == nil && len(files) > 0 && networkOf(id) == here
+		for _, file := range files {
+			if link, err := os.Readlink(file); err == nil && slices.Contains(sockets, link) {
+				return true, true
+			}
+		}
+	}
+	return false, known
+}
+
+// networkOf names the network namespace of a process; empty: not known.
+func networkOf(pid int) string {
+	name, _ := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", pid))
+	return name
+}
+
+// containerPorts are the names of programs (proc_pid_comm(5)) that listen on published ports of containers: of Docker, and of
+// Docker and Podman without root.
+var containerPorts = []string{"docker-proxy", "rootlesskit", "rootlessport", "slirp4netns", "pasta", "pasta.avx2"}
+
+// forwardsToContainer says that a process forwards connections to a server in a container, which is another process.
+func forwardsToContainer(pid int) bool {
+	name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+	return slices.Contains(containerPorts, strings.TrimSpace(string(name)))
+}

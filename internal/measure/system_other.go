@@ -58,6 +58,11 @@ func ProcessTree(pid int) []int { return []int{pid} }
 // Listeners returns none.
 func Listeners(string) (pids []int, listening bool) { return nil, false }
 
+func forwardsToContainer(int) bool { return false }
+
+// TreeListens returns that it is not known.
+func TreeListens(int, string) (listens, known bool) { return false, false }
+
 func threadCPU() time.Duration { return 0 }
 
 // ResetMaxRSS does nothing: there is no peak to reset.

@@ -48,8 +48,14 @@ func (r *replica) resetUsage() error {
 	return nil
 }
 
+// FoundProcesses implements [cluster.FoundProcesses]. It returns none, because Usage includes all that are known.
+func (d *deployment) FoundProcesses() (pids []int, known bool) { return nil, d.WhyUsageUnknown() == "" }
+
 // Usage includes backends that exited since ResetUsage.
 func (d *deployment) Usage() map[string]cluster.Usage {
+	if d.WhyUsageUnknown() != "" {
+		return nil
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	used := map[string]cluster.Usage{}

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"rpclab/internal/cluster"
 	"rpclab/internal/cluster/netfault"
 	"rpclab/internal/cluster/publish"
+	"rpclab/internal/measure"
 	"rpclab/internal/workload"
 )
 
@@ -72,6 +74,7 @@ type deployment struct {
 	replicas  []*replica
 	mechanism string // that enforces the limits; empty: there are none
 	account   cluster.Accounting
+	detached  string // says which server is not a process of its command; empty: none
 	// exitedProxyCPU is the CPU time of the fault proxies that exited.
 	exitedProxyCPU time.Duration
 }
@@ -186,10 +189,14 @@ func (d *deployment) run(r *replica, started func(error)) {
 	defer r.limits.release()
 	err := r.awaitReady(d.ctx)
 	if err == nil {
+		err = d.checkListener(r)
+	}
+	if err == nil {
 		r.publish(d.endpoints, true)
 		started(nil)
 		follow(r.process.Done(), r.health, func(serving bool) { r.publish(d.endpoints, serving) })
 	} else {
+		d.stopDetached(r)
 		r.process.Kill()
 		if why := r.limits.killed(r.id, 0); why != "" {
 			err = errors.New(why)
@@ -210,6 +217,44 @@ func (d *deployment) run(r *replica, started func(error)) {
 		}
 	}
 	d.replace(r)
+}
+
+// checkListener notes that a server is not a process of its command, if that can be told: `docker run` lets a daemon start
+// it. Limits do not hold for such a server.
+func (d *deployment) checkListener(r *replica) error {
+	if r.program == nil {
+		return nil
+	}
+	at := r.addr
+	if r.proxy != nil {
+		at = r.listen
+	}
+	if listens, known := measure.TreeListens(r.process.Pid(), at.String()); listens || !known {
+		return nil
+	}
+	why := fmt.Sprintf("the process that listens at %s was not started by `%s` (in a container?)", at, r.program.Command[0])
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.detached = why
+	if d.mechanism != "" {
+		return fmt.Errorf("server %s: %s, so server.cpus and server.memory do not limit it", r.id, why)
+	}
+	return nil
+}
+
+// WhyUsageUnknown implements [cluster.Unmeasured].
+func (d *deployment) WhyUsageUnknown() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.detached
+}
+
+// stopDetached stops a backend by its signal if it may run in a container, which would outlive a SIGKILL of its command.
+func (d *deployment) stopDetached(r *replica) {
+	if d.WhyUsageUnknown() != "" {
+		_ = r.process.Resume()
+		r.process.StopBy(r.program.StopSignal(), cmp.Or(r.program.Grace, stopGrace))
+	}
 }
 
 // recordExit moves a backend that has exited to the account, and records an unexpected exit as a failure.
@@ -280,7 +325,11 @@ func (d *deployment) Remove() error {
 	d.mu.Unlock()
 	var killed sync.WaitGroup
 	for _, r := range stopping {
-		killed.Go(r.kill)
+		killed.Go(func() {
+			r.markStopping()
+			d.stopDetached(r)
+			r.kill()
+		})
 	}
 	killed.Wait()
 	d.tasks.Wait()

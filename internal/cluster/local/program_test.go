@@ -46,6 +46,9 @@ func TestAProgramRunsAsBackends(t *testing.T) {
 	if used := d.Usage()["greeter-0"]; used.CPU <= 0 || used.MaxRSS < 1<<20 {
 		t.Errorf("the usage is %+v, want CPU time and memory", used)
 	}
+	if _, known := d.(cluster.FoundProcesses).FoundProcesses(); !known {
+		t.Error("its processes are not known")
+	}
 	must(t)(d.Kill(t.Context(), 1))
 	testkit.Await(t, "greeter-3 replaces greeter-0", func() bool {
 		return slices.Equal(ids(ready(d)), []string{"greeter-1", "greeter-2", "greeter-3"})
