@@ -65,23 +65,29 @@ rpclab asks a gRPC server for its methods by reflection, or reads --proto or
 
 // draftService returns a service file of the methods of a gRPC server, or of the requests in an OpenAPI document.
 func draftService(ctx context.Context, settings generator.Settings, openAPI string) ([]byte, error) {
+	addresses, err := serviceAddresses(settings.Target)
+	if err != nil {
+		return nil, err
+	}
 	s := draft.Service{
-		Command: "rpclab init " + settings.Target, Addresses: strings.Split(settings.Target, ","),
+		Command: "rpclab init " + settings.Target, Addresses: addresses,
 		ImportPaths: settings.ImportPaths, Protoset: settings.Protoset, Authority: settings.Authority,
 	}
 	if t := settings.TLS; t != (generator.TLS{}) {
 		s.TLS = &draft.TLS{CACert: t.CACert, Cert: t.Cert, Key: t.Key, ServerName: t.ServerName, Insecure: t.Insecure}
 	}
 	for _, line := range settings.Metadata {
-		key, value, _ := strings.Cut(line, ":")
-		s.Metadata = append(s.Metadata, [2]string{strings.TrimSpace(key), strings.TrimSpace(value)})
+		key, value, ok := strings.Cut(line, ":")
+		if key = strings.TrimSpace(key); !ok || key == "" {
+			return nil, usageError{fmt.Errorf("--metadata %q: use the form key: value", line)}
+		}
+		s.Metadata = append(s.Metadata, [2]string{key, strings.TrimSpace(value)})
 	}
 	described := slices.DeleteFunc([]string{settings.Proto, settings.Protoset, openAPI}, func(file string) bool { return file == "" })
 	if len(described) > 1 {
 		return nil, usageError{errors.New("--proto, --protoset and --openapi exclude each other: set one of them")}
 	}
 	if openAPI != "" {
-		var err error
 		for _, address := range s.Addresses {
 			if host, port, err := net.SplitHostPort(address); err != nil || host == "" || port == "" {
 				return nil, usageError{fmt.Errorf("%q is no address of a server: use HOST:PORT, such as 127.0.0.1:8080", address)}
@@ -107,4 +113,20 @@ func draftService(ctx context.Context, settings generator.Settings, openAPI stri
 		s.Proto = []string{settings.Proto}
 	}
 	return s.Write()
+}
+
+// serviceAddresses are the addresses of a target in the form of a service file: HOST:PORT.
+func serviceAddresses(target string) (all []string, err error) {
+	for part := range strings.SplitSeq(target, ",") {
+		part = strings.TrimSpace(part)
+		address := part
+		if name, ok := strings.CutPrefix(part, "dns:"); ok {
+			address = strings.TrimPrefix(name, "///")
+		}
+		if strings.HasPrefix(address, "unix:") || strings.HasPrefix(address, "//") {
+			return nil, usageError{fmt.Errorf("%q cannot be in a service file: experiments call HOST:PORT over TCP, and ask the name servers of this machine", part)}
+		}
+		all = append(all, address)
+	}
+	return all, nil
 }

@@ -1,9 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"io"
+	"slices"
 	"testing"
+
+	"gopkg.in/yaml.v3"
 )
+
+const shop = "../../internal/service/draft/testdata/shop.openapi.yaml"
 
 func TestInitRejectsWrongFlagsAndFiles(t *testing.T) {
 	for _, args := range [][]string{
@@ -13,6 +19,9 @@ func TestInitRejectsWrongFlagsAndFiles(t *testing.T) {
 		{"127.0.0.1:1", "-H", "nonsense"},
 		{"localhost"},
 		{"localhost", "--proto", "../../api/studies/chain/chain.proto"},
+		{"unix:/tmp/socket"},
+		{"dns://127.0.0.1/localhost:1"},
+		{"127.0.0.1:1", "--openapi", shop, "-H", "nonsense"},
 	} {
 		command := root()
 		command.SetOut(io.Discard)
@@ -20,5 +29,23 @@ func TestInitRejectsWrongFlagsAndFiles(t *testing.T) {
 		if err := command.Execute(); exitCode(err) != exitUsage {
 			t.Errorf("rpclab init %q ends with exit code %d (%v), want %d", args, exitCode(err), err, exitUsage)
 		}
+	}
+}
+
+// A load accepts names of gRPC, and a service file accepts HOST:PORT only.
+func TestInitWritesAddressesThatAServiceFileCanHave(t *testing.T) {
+	var out bytes.Buffer
+	command := root()
+	command.SetOut(&out)
+	command.SetArgs([]string{"init", "dns:///localhost:8080, dns:127.0.0.2:8080,127.0.0.3:8080", "--openapi", shop})
+	if err := command.Execute(); err != nil {
+		t.Fatal(err)
+	}
+	var file struct{ Server struct{ Addresses []string } }
+	if err := yaml.Unmarshal(out.Bytes(), &file); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"localhost:8080", "127.0.0.2:8080", "127.0.0.3:8080"}; !slices.Equal(file.Server.Addresses, want) {
+		t.Errorf("the addresses are %q, want %q", file.Server.Addresses, want)
 	}
 }

@@ -189,10 +189,24 @@ func slug(camel string) string {
 
 func mapping() *yaml.Node { return &yaml.Node{Kind: yaml.MappingNode} }
 
+// pairs is a mapping of keys to one value each, or to a list of several.
 func pairs(all [][2]string) *yaml.Node {
-	out := mapping()
+	var keys []string
+	values := map[string][]string{} // by key in lower case: metadata and headers ignore the case
 	for _, pair := range all {
-		add(out, pair[0], text(pair[1]))
+		key := strings.ToLower(pair[0])
+		if values[key] == nil {
+			keys = append(keys, pair[0])
+		}
+		values[key] = append(values[key], pair[1])
+	}
+	out := mapping()
+	for _, key := range keys {
+		value := flow(values[strings.ToLower(key)]...)
+		if len(value.Content) == 1 {
+			value = value.Content[0]
+		}
+		add(out, key, value)
 	}
 	return out
 }

@@ -33,7 +33,7 @@ func TestADraftIsAServiceFileWithMessagesOfEachMethod(t *testing.T) {
 	}
 	text, err := draft.Service{
 		Command: "rpclab init 127.0.0.1:1", Addresses: []string{"127.0.0.1:1", "127.0.0.2:1"}, Methods: draft.Usable(services),
-		Proto: []string{"testdata/everything.proto"}, Metadata: [][2]string{{"tenant", "5"}}, Authority: "shop",
+		Proto: []string{"testdata/everything.proto"}, Metadata: [][2]string{{"tenant", "5"}, {"x-tag", "a"}, {"X-Tag", "b"}}, Authority: "shop",
 	}.Write()
 	if err != nil {
 		t.Fatal(err)
