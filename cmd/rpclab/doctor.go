@@ -48,7 +48,11 @@ from Debian packages; their services are not started.`,
 			if install {
 				return installTools(c, names)
 			}
-			if !examine(c.Context(), c.OutOrStdout()) {
+			fit := examine(c.Context(), c.OutOrStdout())
+			if err := c.Context().Err(); err != nil {
+				return err
+			}
+			if !fit {
 				return errReported
 			}
 			return nil
@@ -71,6 +75,9 @@ func examine(ctx context.Context, w io.Writer) bool {
 	fit := true
 	findings := slices.Concat([]finding{files(), loopback(), processors(), store()}, tools(ctx), toolchains())
 	for _, f := range findings {
+		if ctx.Err() != nil { // the programs of tools were ended
+			return false
+		}
 		fmt.Fprintf(w, "%-6s %-15s %s\n", f.state, f.what, f.seen)
 		if f.help != "" {
 			fmt.Fprintf(w, "%23s%s\n", "", wrap(f.help, 56, fmt.Sprintf("%23s", "")))
