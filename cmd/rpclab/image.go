@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -74,9 +76,20 @@ func buildImage(c *cobra.Command, f imageFlags) (err error) {
 	if err := (outputs{json: f.output}).check(); err != nil {
 		return usageError{err}
 	}
+	f.name = cmp.Or(f.name, f.push)
+	for _, name := range []string{f.name, f.push} {
+		if _, err := image.FullName(name); name != "" && err != nil {
+			return usageError{err}
+		}
+	}
 	o := image.Options{Licences: f.licences}
 	if o.Platform, err = image.Platform(f.platform); err != nil {
 		return usageError{fmt.Errorf("--platform: %w", err)}
+	}
+	if f.program != "" {
+		if err := image.CheckProgram(f.program, o.Platform); err != nil {
+			return usageError{fmt.Errorf("--program: %w", err)}
+		}
 	}
 	if o.Version, err = image.Version(); err != nil {
 		return err
@@ -86,12 +99,6 @@ func buildImage(c *cobra.Command, f imageFlags) (err error) {
 	}
 	if o.Programs, err = f.programs(c, o.Platform); err != nil {
 		return err
-	}
-	if f.name == "" {
-		f.name = f.push
-	}
-	if _, err := image.FullName(f.name); f.name != "" && err != nil {
-		return usageError{err}
 	}
 	dir, err := process.NewTempDir()
 	if err != nil {
@@ -127,14 +134,14 @@ func buildImage(c *cobra.Command, f imageFlags) (err error) {
 		proxies = []string{"none"}
 	}
 	fmt.Fprintf(c.ErrOrStderr(), "rpclab: built an image for %s; proxies: %s\n", o.Platform, strings.Join(proxies, ", "))
-	fmt.Fprintln(c.OutOrStdout(), f.name)
+	fmt.Fprintln(c.OutOrStdout(), cmp.Or(f.push, f.name)) // pods need that of the registry
 	return nil
 }
 
 // programs builds the programs of the requested languages.
 func (f imageFlags) programs(c *cobra.Command, platform v1.Platform) ([]image.Programs, error) {
 	var languages []language.Language
-	for _, name := range f.languages {
+	for _, name := range unique(f.languages) {
 		l, err := language.Lookup(name)
 		if err == nil && l.Name == language.Go {
 			err = errors.New("rpclab itself has the servers and callers in go")
@@ -156,7 +163,7 @@ func (f imageFlags) programs(c *cobra.Command, platform v1.Platform) ([]image.Pr
 // tools are the requested proxies, or all installed proxies that run on the platform.
 func (f imageFlags) tools(c *cobra.Command, o image.Options) (all []tool.Tool, err error) {
 	if c.Flags().Changed("with") {
-		for _, name := range f.with {
+		for _, name := range unique(f.with) {
 			t, err := tool.Lookup(name)
 			if err != nil {
 				return nil, usageError{fmt.Errorf("--with: %w", err)}
@@ -172,3 +179,6 @@ func (f imageFlags) tools(c *cobra.Command, o image.Options) (all []tool.Tool, e
 	}
 	return all, nil
 }
+
+// unique returns names in order, each once: twice the same layer would change the name of an image.
+func unique(names []string) []string { return slices.Compact(slices.Sorted(slices.Values(names))) }

@@ -2,6 +2,7 @@ package image
 
 import (
 	"archive/tar"
+	"context"
 	"errors"
 	"io"
 	"log"
@@ -261,5 +262,38 @@ func TestNameIsThatOfTheContents(t *testing.T) {
 	}
 	if other := name("/bin/ls"); other == name("/bin/sh") {
 		t.Errorf("images of two programs have the same name %s", other)
+	}
+}
+
+// Whether to log in, or to look at the name, depends on who failed.
+func TestAPushThatNoRegistryAnsweredDoesNotAdviseToLogIn(t *testing.T) {
+	server := httptest.NewServer(nil)
+	host := strings.TrimPrefix(server.URL, "http://")
+	server.Close()
+	err := Push(t.Context(), host+"/rpclab:v1", smallImage(t))
+	if err == nil || !strings.Contains(err.Error(), "did not answer") || strings.Contains(err.Error(), "docker login") {
+		t.Errorf("error %v, want that %s did not answer", err, host)
+	}
+	interrupted, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	if err := Push(interrupted, host+"/rpclab:v1", smallImage(t)); err == nil || strings.Contains(err.Error(), "\n") || !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want an interrupt without advice", err)
+	}
+}
+
+func TestAProgramMustBeForThePlatformOfTheImage(t *testing.T) {
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, there := v1.Platform{OS: "linux", Architecture: runtime.GOARCH}, v1.Platform{OS: "linux", Architecture: "s390x"}
+	if err := CheckProgram(own, here); err != nil {
+		t.Error(err)
+	}
+	if err := CheckProgram(own, there); err == nil || !strings.HasSuffix(err.Error(), "is not a program for linux/s390x: build it with GOOS=linux GOARCH=s390x") {
+		t.Errorf("error %v, want that it is not for %s", err, there)
+	}
+	if err := CheckProgram("image_test.go", here); err == nil || !strings.Contains(err.Error(), "not a Linux program") {
+		t.Errorf("error %v, want that a text is no program", err)
 	}
 }

@@ -2,6 +2,7 @@ package image
 
 import (
 	"context"
+	"debug/elf"
 	"errors"
 	"fmt"
 	"os"
@@ -59,4 +60,21 @@ func source() (string, error) {
 		}
 		dir = filepath.Dir(dir)
 	}
+}
+
+// machines are the machines of ELF files by architecture.
+var machines = map[string]elf.Machine{
+	"386": elf.EM_386, "amd64": elf.EM_X86_64, "arm": elf.EM_ARM, "arm64": elf.EM_AARCH64, "ppc64le": elf.EM_PPC64, "riscv64": elf.EM_RISCV, "s390x": elf.EM_S390,
+}
+
+// CheckProgram returns an error if a file is no program for a platform.
+func CheckProgram(file string, p v1.Platform) error {
+	program, err := read(file)
+	if err != nil {
+		return err
+	}
+	if want, known := machines[p.Architecture]; known && program.machine != want {
+		return fmt.Errorf("%s is not a program for %s: build it with GOOS=%s GOARCH=%s", file, p, p.OS, p.Architecture)
+	}
+	return nil
 }

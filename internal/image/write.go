@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"rpclab/internal/process"
@@ -110,8 +111,16 @@ func Push(ctx context.Context, reference string, image v1.Image) error {
 	if err != nil {
 		return fmt.Errorf("image name %q: %w", reference, err)
 	}
-	if err := remote.Write(ref, image, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)); err != nil {
-		return fmt.Errorf("push %s: the registry %s refused: %w\nLog in with your container tools (docker login %s), or write the image to a file with --output", ref, ref.Context().RegistryStr(), err, ref.Context().RegistryStr())
+	err = remote.Write(ref, image, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain))
+	var answer *transport.Error
+	switch registry := ref.Context().RegistryStr(); {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("push %s: %w", ref, ctx.Err())
+	case errors.As(err, &answer):
+		return fmt.Errorf("push %s: the registry %s refused: %w\nLog in with your container tools (docker login %s), or write the image to a file with --output", ref, registry, err, registry)
+	default:
+		return fmt.Errorf("push %s: the registry %s did not answer: %w\nCheck the name of the registry, or write the image to a file with --output", ref, registry, err)
 	}
-	return nil
 }
