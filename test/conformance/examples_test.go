@@ -145,8 +145,8 @@ func rpclabOn(t *testing.T, program *cluster.Program, args ...string) result.Doc
 	return readResult(t, file)
 }
 
-// TestExperimentsOnTheExamples runs built-in experiments on services in Node and Python that know nothing of rpclab. There
-// are few replicas, because the time to start them is most of the CPU time of the test.
+// TestExperimentsOnTheExamples runs built-in experiments on services in Node and Python that know nothing of rpclab, on as
+// many replicas as their service files say.
 func TestExperimentsOnTheExamples(t *testing.T) {
 	for _, name := range []string{"node-service", "python-service"} {
 		t.Run(name, func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestExperimentsOnTheExamples(t *testing.T) {
 				{"rollout", "--quick", "--arms", "clusterip,endpointslice,envoy"},
 				{"proxy-tax", "--quick", "--rounds", "1", "--arms", "none,haproxy-gateway,nginx-gateway"},
 			} {
-				d := rpclabOnExample(t, name, append(args, "--service", "orders.yaml", "--set", "server.replicas=2")...)
+				d := rpclabOnExample(t, name, append(args, "--service", "orders.yaml")...)
 				for _, arm := range d.Arms {
 					answered := uint64(0)
 					for _, n := range arm.Backends {

@@ -15,7 +15,7 @@ import (
 )
 
 // TestExperimentsOnASpringServer writes a service file from the reflection of a Spring gRPC server, and runs
-// experiments on two replicas of it, each of which takes seconds of CPU time to start. They are not told that an experiment
+// experiments on three replicas of it, each of which takes seconds of CPU time to start. They are not told that an experiment
 // runs.
 func TestExperimentsOnASpringServer(t *testing.T) {
 	t.Parallel()
@@ -34,7 +34,7 @@ func TestExperimentsOnASpringServer(t *testing.T) {
 	}
 	dir := t.TempDir()
 	file := filepath.Join(dir, "greeter.yaml")
-	text := strings.Replace(string(draft), "addresses: ['"+address+"']", "command: "+string(replica)+"\n  replicas: 2\n  timeout: 5m", 1) // six servers start at a time, on a busy machine
+	text := strings.Replace(string(draft), "addresses: ['"+address+"']", "command: "+string(replica)+"\n  replicas: 3\n  timeout: 5m", 1) // six servers or more start at a time, on a busy machine
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
