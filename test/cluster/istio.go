@@ -91,7 +91,7 @@ func buildIstio(ctx context.Context, cache string) (string, error) {
 	if err := envoy.Install(ctx, func(did string) { progress("%s", did) }); err != nil {
 		return "", err
 	}
-	path, err := tool.Find("envoy")
+	path, err := envoy.Find()
 	if err != nil {
 		return "", err
 	}
