@@ -27,10 +27,13 @@ func searchCapacity(ctx context.Context, t experiment.Trial, measured result.Tri
 	}
 	held := map[float64]result.Trial{} // full-length probes by rate
 	var probes []result.Probe
+	var during result.Trial // what happened during all probes
 	s := search.New(searchPlan(wanted, t.Seed))
 	for p, more := s.Next(); more; p, more = s.Next() {
 		report(fmt.Sprintf("probe %d at %.4g/s", len(probes)+1, p.Rate))
 		seen, err := load(ctx, probeLoad(wanted, p, experiment.DeriveSeed(t.Seed, strconv.Itoa(len(probes)))))
+		during = analysis.AddProbe(during, seen)
+		seen.MachineWarnings, seen.Lost = during.MachineWarnings, during.Lost
 		if err != nil || seen.Failed != "" {
 			found := capacity(wanted.SLO, s.Bracket(), probes)
 			if ctx.Err() != nil {
@@ -40,10 +43,11 @@ func searchCapacity(ctx context.Context, t experiment.Trial, measured result.Tri
 			seen.Capacity = &found
 			return seen, err
 		}
-		met := len(slo.Check(seen.Measures)) == 0
-		s.Record(p, outcomeOf(met, seen.Limited))
-		probes = append(probes, probeOf(p, met, seen))
-		if p.Full && met {
+		limited := analysis.ProbeLimit(seen, slo, p.Duration)
+		outcome := outcomeOf(len(slo.Check(seen.Measures)) == 0, limited)
+		s.Record(p, outcome)
+		probes = append(probes, probeOf(p, outcome, limited, seen))
+		if p.Full && outcome == search.Held {
 			held[p.Rate] = seen
 		}
 	}
@@ -51,6 +55,7 @@ func searchCapacity(ctx context.Context, t experiment.Trial, measured result.Tri
 	if best, ok := held[bracket.Holds]; ok {
 		measured = best
 	}
+	measured.Machine, measured.MachineWarnings, measured.Lost = during.Machine, during.MachineWarnings, during.Lost
 	return analysis.SummarizeSearch(measured, capacity(wanted.SLO, bracket, probes)), nil
 }
 
@@ -79,26 +84,22 @@ func probeLoad(wanted experiment.Search, p search.Probe, seed uint64) loadReques
 	}
 }
 
-// outcomeOf returns the outcome of a probe. A probe fails only if the load generator was not the
+// outcomeOf returns the outcome of a probe. A probe holds or fails only if the load generator was not the
 // bottleneck.
-func outcomeOf(held bool, limited string) search.Outcome {
+func outcomeOf(met bool, limited string) search.Outcome {
 	switch {
-	case held:
-		return search.Held
 	case limited != "":
 		return search.Limited
+	case met:
+		return search.Held
 	}
 	return search.Failed
 }
 
-func probeOf(p search.Probe, held bool, t result.Trial) result.Probe {
-	probe := result.Probe{
-		Rate: p.Rate, DurationMS: result.Milliseconds(p.Duration), Full: p.Full, Held: held,
+func probeOf(p search.Probe, outcome search.Outcome, limited string, t result.Trial) result.Probe {
+	return result.Probe{
+		Rate: p.Rate, DurationMS: result.Milliseconds(p.Duration), Full: p.Full, Held: outcome == search.Held, Limited: limited,
 		Calls: t.Calls, Errors: t.Measures.Failed(), Dropped: t.Dropped,
 		P50: t.Latency.P50, P99: t.Latency.P99, Lateness: t.Lateness.P99,
 	}
-	if !held {
-		probe.Limited = t.Limited
-	}
-	return probe
 }

@@ -106,6 +106,74 @@ func TestAProbeThatTheGeneratorLimitedIsNotAFailureOfTheServers(t *testing.T) {
 	}
 }
 
+// Calls that were sent late at p90 or p99.9 alone fail an objective on that percentile, and no other one.
+func TestAProbeIsLimitedAtThePercentileOfItsObjective(t *testing.T) {
+	for name, c := range map[string]struct {
+		slo               string
+		latency, lateness result.Histogram // over 300/s
+		end               search.End
+	}{
+		"late at p99.9":            {"p999 < 20ms", result.Histogram{P50: 5, P90: 5, P99: 6, P999: 50}, result.Histogram{P999: 45}, search.GeneratorLimited},
+		"late at p90":              {"latency_p90 < 20ms", result.Histogram{P50: 5, P90: 25, P99: 100, P999: 100}, result.Histogram{P90: 4, P99: 5, P999: 5}, search.GeneratorLimited},
+		"slow at p99.9":            {"p999 < 20ms", result.Histogram{P50: 5, P90: 5, P99: 6, P999: 50}, result.Histogram{P999: 0.4}, search.Found},
+		"slow at p90":              {"p90 < 20ms", result.Histogram{P50: 5, P90: 25, P99: 30, P999: 50}, result.Histogram{P999: 45}, search.Found},
+		"p99.9 is of lost calls":   {"p999 < 20ms", result.Histogram{P50: 5, P90: 5, P99: 6, P999: 50, Lost: 0.01}, result.Histogram{P999: 45}, search.Found},
+		"late at another, and met": {"p90 < 20ms", result.Histogram{P50: 5, P90: 5, P99: 6, P999: 50}, result.Histogram{P999: 45}, search.HighestHolds},
+	} {
+		trial := searchOf(t, c.slo, func(rate float64) (trial result.Trial) {
+			trial.Calls, trial.Latency = 10000, result.Histogram{P50: 5, P90: 5, P99: 5, P999: 5}
+			if rate > 300 {
+				trial.Latency, trial.Lateness = c.latency, c.lateness
+			}
+			return trial
+		})
+		if trial.Capacity.End != string(c.end) || (c.end == search.GeneratorLimited) != strings.Contains(trial.Limited, "ms late (p9") {
+			t.Errorf("%s: ended with %q, limited %q, want %q", name, trial.Capacity.End, trial.Limited, c.end)
+		}
+	}
+}
+
+// An objective without a latency is met at any rate that the generator is asked for and does not make.
+func TestARateThatWasNotMadeDoesNotHold(t *testing.T) {
+	for late, end := range map[float64]search.End{40: search.GeneratorLimited, 1: search.HighestHolds} {
+		trial := searchOf(t, "errors < 1%", func(rate float64) (trial result.Trial) {
+			trial.Calls = 1000
+			if rate > 300 {
+				trial.Lateness, trial.Limited = result.Histogram{P50: late, P99: 2 * late}, "rpclab sent calls late"
+			}
+			return trial
+		})
+		if c := trial.Capacity; c.End != string(end) || c.Holds > 300 != (end == search.HighestHolds) {
+			t.Errorf("half of the calls over 300/s were sent %g ms late: the search found %+v, want %q", late, *c, end)
+		}
+	}
+}
+
+// What happens during a probe that fails may be why it fails.
+func TestASearchReportsWhatHappenedDuringEachProbe(t *testing.T) {
+	shared := result.MachineWarning{Kind: result.MachineShared, Process: "rpclab run other"}
+	frozen := result.MachineWarning{Kind: result.ProcessFrozen, Process: "greeter-1", DurationMS: 800}
+	trial := searchOf(t, "errors < 1%", func(rate float64) (trial result.Trial) {
+		trial.Calls, trial.ElapsedMS, trial.MachineWarnings = 100, 50, []result.MachineWarning{shared}
+		trial.Machine = &result.Interference{Others: new(0.1)}
+		if rate > 300 {
+			trial.Machine = &result.Interference{Others: new(0.5)}
+			trial.Dropped, trial.MachineWarnings, trial.Lost = 50, append(trial.MachineWarnings, frozen), []string{"greeter-1 exited"}
+		}
+		return trial
+	})
+	kinds := map[result.MachineWarningKind]int{}
+	for _, w := range trial.MachineWarnings {
+		kinds[w.Kind]++
+	}
+	if others := *trial.Machine.Others; others < 0.11 || others > 0.49 {
+		t.Errorf("other programs used %g of the CPU time, want the mean of the probes, from 0.1 to 0.5", others)
+	}
+	if trial.Capacity.Holds == 0 || kinds[result.MachineShared] != 1 || kinds[result.ProcessFrozen] == 0 || len(trial.Lost) != 1 {
+		t.Errorf("the warnings are %v and lost is %v, want the other run and the lost backend once, and that it was frozen", trial.MachineWarnings, trial.Lost)
+	}
+}
+
 func lowestLimited(probes []result.Probe) float64 {
 	lowest := math.Inf(1)
 	for _, p := range probes {
