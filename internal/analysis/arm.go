@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"rpclab/internal/result"
@@ -43,12 +44,13 @@ func mergeTrials(arm *result.Arm) error {
 		if t.Calls > 0 {
 			wasted = append(wasted, t.Wasted)
 		}
-		for code, n := range t.Errors {
-			m.Errors[code] += n
-			if m.Samples[code] == "" {
-				m.Samples[code] = t.Samples[code]
+		for _, code := range slices.Sorted(maps.Keys(t.Errors)) { // not at random, if there are too many
+			to := failure.BoundedCode(m.Errors, code)
+			m.Errors[to] += t.Errors[code]
+			if m.Samples[to] == "" {
+				m.Samples[to] = t.Samples[code]
 			}
-			failure.AddAll(&m.Reasons, code, t.Reasons[code])
+			failure.AddAll(&m.Reasons, to, t.Reasons[code])
 		}
 		for id, n := range t.Backends {
 			m.Backends[id] += n

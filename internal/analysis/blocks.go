@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"rpclab/internal/result"
+	"rpclab/internal/result/failure"
 )
 
 // MergeBlocks merges blocks into their trial, and adds a summary of each block. The Round of a block is its
@@ -130,9 +131,7 @@ func addCaller(all, c result.Caller) result.Caller {
 	}
 	all.Calls += c.Calls
 	all.Resources.RSS = max(all.Resources.RSS, c.Resources.RSS)
-	for code, n := range c.Errors {
-		all.Errors[code] += n
-	}
+	failure.AddCounts(all.Errors, c.Errors)
 	for id, n := range c.Backends {
 		all.Backends[id] += n
 	}

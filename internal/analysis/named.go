@@ -5,6 +5,7 @@ import (
 
 	"rpclab/internal/measure"
 	"rpclab/internal/result"
+	"rpclab/internal/result/failure"
 )
 
 // namedCalls returns what was measured of calls by their names. A call that was lost counts as its deadline, or as
@@ -46,9 +47,7 @@ func mergeNamed(trials []result.Trial) (all map[string]result.NamedCalls, err er
 				sum.Errors = map[string]uint64{}
 			}
 			sum.Due, sum.Answered, sum.Dropped = sum.Due+c.Due, sum.Answered+c.Answered, sum.Dropped+c.Dropped
-			for code, n := range c.Errors {
-				sum.Errors[code] += n
-			}
+			failure.AddCounts(sum.Errors, c.Errors)
 			all[name], latencies[name] = sum, append(latencies[name], c.Latency)
 		}
 	}

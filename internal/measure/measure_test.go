@@ -296,8 +296,8 @@ func TestCodesAreBounded(t *testing.T) {
 		for _, n := range codes {
 			calls += n
 		}
-		if len(codes) > measure.MaxCodes+1 || calls != 300 || codes[measure.OtherCodes] < 300-measure.MaxCodes {
-			t.Errorf("%s: %d codes of %d calls, %d of them others; want %d codes at most", what, len(codes), calls, codes[measure.OtherCodes], measure.MaxCodes)
+		if len(codes) > failure.MaxCodes+1 || calls != 300 || codes[failure.OtherCodes] < 300-failure.MaxCodes {
+			t.Errorf("%s: %d codes of %d calls, %d of them others; want %d codes at most", what, len(codes), calls, codes[failure.OtherCodes], failure.MaxCodes)
 		}
 	}
 }

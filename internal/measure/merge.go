@@ -64,7 +64,7 @@ func Merge(all []Measurement) (Measurement, error) {
 // addErrors adds the failed calls of a measurement whose timeline started a number of intervals later.
 func (m *Measurement) addErrors(part Measurement, later int) {
 	for _, code := range slices.Sorted(maps.Keys(part.Errors)) { // not at random, if there are too many
-		to := boundedCode(m.Errors, code)
+		to := failure.BoundedCode(m.Errors, code)
 		m.Errors[to] += part.Errors[code]
 		m.Samples[to] = cmp.Or(m.Samples[to], part.Samples[code])
 		failure.AddAll(&m.Reasons, to, part.Reasons[code])
@@ -116,9 +116,7 @@ func mergeByName(all []Measurement) (map[string]NamedCalls, error) {
 				sum.Errors = map[string]uint64{}
 			}
 			sum.Calls, sum.Dropped = sum.Calls+c.Calls, sum.Dropped+c.Dropped
-			for _, code := range slices.Sorted(maps.Keys(c.Errors)) {
-				sum.Errors[boundedCode(sum.Errors, code)] += c.Errors[code]
-			}
+			failure.AddCounts(sum.Errors, c.Errors)
 			merged[name], latencies[name] = sum, append(latencies[name], c.Latency)
 		}
 	}

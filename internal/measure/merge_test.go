@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"rpclab/internal/measure"
+	"rpclab/internal/result/failure"
 	"rpclab/internal/testkit"
 )
 
@@ -107,7 +108,7 @@ func TestAResolverUpdateCountsWhenEveryCallerReceivedIt(t *testing.T) {
 
 // Each caller has as many codes as a recorder keeps.
 func TestMergedCodesAreBounded(t *testing.T) {
-	const callers, each = 3, measure.MaxCodes
+	const callers, each = 3, failure.MaxCodes
 	var parts []measure.Measurement
 	for part := range callers {
 		recorder := measure.NewRecorder(0)
@@ -118,8 +119,8 @@ func TestMergedCodesAreBounded(t *testing.T) {
 	}
 	m := merged(t, parts...)
 	for what, codes := range map[string]map[string]uint64{"all": m.Errors, "by name": m.ByName["get"].Errors} {
-		if len(codes) != measure.MaxCodes+1 || codes["CODE_0"] != 1 || codes[measure.OtherCodes] != callers*each-measure.MaxCodes {
-			t.Errorf("%s: %d codes, CODE_0 of %d calls, others of %d; want %d codes and others", what, len(codes), codes["CODE_0"], codes[measure.OtherCodes], measure.MaxCodes)
+		if len(codes) != failure.MaxCodes+1 || codes["CODE_0"] != 1 || codes[failure.OtherCodes] != callers*each-failure.MaxCodes {
+			t.Errorf("%s: %d codes, CODE_0 of %d calls, others of %d; want %d codes and others", what, len(codes), codes["CODE_0"], codes[failure.OtherCodes], failure.MaxCodes)
 		}
 	}
 	for code, calls := range m.Errors {

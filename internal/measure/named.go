@@ -5,6 +5,8 @@ import (
 	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
+
+	"rpclab/internal/result/failure"
 )
 
 // NamedCalls are the calls of one name in a load of several calls.
@@ -39,7 +41,7 @@ func (n *namedCalls) get(name string) *callsOfName {
 func (c *callsOfName) record(latency time.Duration, code string, answered bool) {
 	c.calls++
 	if !answered {
-		c.errors[boundedCode(c.errors, code)]++
+		c.errors[failure.BoundedCode(c.errors, code)]++
 		return
 	}
 	add(c.latency, latency)
@@ -48,9 +50,7 @@ func (c *callsOfName) record(latency time.Duration, code string, answered bool) 
 func (c *callsOfName) merge(other *callsOfName) {
 	c.calls += other.calls
 	c.dropped += other.dropped
-	for code, n := range other.errors {
-		c.errors[boundedCode(c.errors, code)] += n
-	}
+	failure.AddCounts(c.errors, other.errors)
 	Pack(other.latency).MergeInto(c.latency)
 }
 
@@ -71,18 +71,4 @@ func addCounts(into, from map[string]uint64) {
 	for name, n := range from {
 		into[name] += n
 	}
-}
-
-// A server may end each call with another code. Calls with further codes count as those of OtherCodes.
-const (
-	MaxCodes   = 100
-	OtherCodes = "OTHERS"
-)
-
-// boundedCode returns the code, or [OtherCodes] for a new one of too many.
-func boundedCode[V any](known map[string]V, code string) string {
-	if _, ok := known[code]; !ok && len(known) >= MaxCodes {
-		return OtherCodes
-	}
-	return code
 }

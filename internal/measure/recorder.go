@@ -162,7 +162,7 @@ func (r *Recorder) backend(id string) *backend {
 
 // failure returns what is recorded of a code, of which sample is a message.
 func (r *Recorder) failure(code, sample string) *failures {
-	code = boundedCode(r.failures, code)
+	code = failure.BoundedCode(r.failures, code)
 	known := r.failures[code]
 	if known == nil {
 		known = &failures{sample: sample}

@@ -19,9 +19,11 @@ package condition
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"rpclab/internal/result"
+	"rpclab/internal/result/failure"
 )
 
 // Condition is a condition on what was measured.
@@ -79,29 +81,60 @@ func (s *scanner) measured(ownCodes bool) (c comparison, err error) {
 // from the limit; nil when all hold.
 func (c Condition) Check(m result.Measures) (failures []string) {
 	for _, one := range c.comparisons {
-		got, known := one.metric.of(m)
-		limit := one.value.number
-		if one.value.percent {
-			limit *= float64(due(m)) / 100
-		}
-		switch {
-		case known && due(m) == 0 && one.name != "calls": // 0 errors of 0 calls are no success
-			failures = append(failures, one.text+": nothing was measured")
-		case !known:
-			failures = append(failures, fmt.Sprintf("%s: there is no %s, since %s", one.text, one.name, one.metric.lack))
-		case got.Lower && !one.operator.holdsAbove(got.Value, limit):
-			failures = append(failures, fmt.Sprintf("%s: it is over %s, since %s", one.text, one.metric.unit.show(got.Value), one.without(m)))
-		case !got.Lower && !one.operator.holds(got.Value, limit):
-			failures = append(failures, fmt.Sprintf("%s: it is %s%s", one.text, one.shown(got.Value, m), distance(got.Value, limit)))
+		if why := one.check(m); why != "" {
+			failures = append(failures, why)
 		}
 	}
 	return failures
 }
 
+// TooSlow returns the figures of the latency, as [result.FigureNames] has them, that are above their limits.
+func (c Condition) TooSlow(m result.Measures) (figures []string) {
+	for _, one := range c.comparisons {
+		name := strings.TrimPrefix(one.name, latencyOf)
+		upper := one.operator == Less || one.operator == AtMost
+		if upper && slices.Contains(result.FigureNames[:], name) && one.check(m) != "" {
+			figures = append(figures, name)
+		}
+	}
+	return figures
+}
+
+// check returns why the comparison does not hold; "": it holds.
+func (c comparison) check(m result.Measures) string {
+	got, known := c.metric.of(m)
+	limit := c.value.number
+	if c.value.percent {
+		limit *= float64(due(m)) / 100
+	}
+	switch {
+	case known && due(m) == 0 && c.name != "calls": // 0 errors of 0 calls are no success
+		return c.text + ": nothing was measured"
+	case !known:
+		return fmt.Sprintf("%s: there is no %s, since %s", c.text, c.name, c.metric.lack)
+	case got.Lower && !c.operator.holdsAbove(got.Value, limit):
+		return fmt.Sprintf("%s: it is %s %s, since %s", c.text, c.above(), c.metric.unit.show(got.Value), c.without(m))
+	case !got.Lower && !c.operator.holds(got.Value, limit):
+		return fmt.Sprintf("%s: it is %s%s", c.text, c.shown(got.Value, m), distance(got.Value, limit))
+	}
+	return ""
+}
+
+// above precedes a lower bound.
+func (c comparison) above() string {
+	if strings.HasPrefix(c.name, errorsOf) {
+		return "at least"
+	}
+	return "over"
+}
+
 // without says why a figure is only a lower bound.
 func (c comparison) without(m result.Measures) string {
-	if strings.HasPrefix(c.name, latenessOf) {
+	switch {
+	case strings.HasPrefix(c.name, latenessOf):
 		return fmt.Sprintf("%.3g %% of the calls were dropped", 100*float64(m.Dropped)/float64(due(m)))
+	case strings.HasPrefix(c.name, errorsOf):
+		return fmt.Sprintf("%d calls failed with one of more than %d codes, and count as %s", m.Errors[failure.OtherCodes], failure.MaxCodes, failure.OtherCodes)
 	}
 	return fmt.Sprintf("%.3g %% of the calls were lost", 100*m.Lost())
 }

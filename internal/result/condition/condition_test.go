@@ -14,6 +14,7 @@ import (
 
 	"rpclab/internal/result"
 	"rpclab/internal/result/condition"
+	"rpclab/internal/result/failure"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -119,6 +120,25 @@ func TestErrorsOfInvalidAssertionsNameTheColumn(t *testing.T) {
 			t.Errorf("the error of %s is %v\nwant %s", text, err, want)
 		}
 	}
+}
+
+// Calls that failed with further codes count together, so any other code may have more calls than are counted.
+func TestTheCountOfACodeIsALowerBoundIfThereAreTooMany(t *testing.T) {
+	m := measured()
+	m.Errors[failure.OtherCodes] = 4
+	const others = ", since 4 calls failed with one of more than 100 codes, and count as OTHERS"
+	for text, want := range map[string]string{
+		"errors.OTHERS == 4":      "",
+		"errors.OTHERS == 0":      "errors.OTHERS == 0: it is 4",
+		"errors.INTERNAL == 0":    "errors.INTERNAL == 0: it is at least 0" + others,
+		"errors.UNAVAILABLE <= 3": "errors.UNAVAILABLE <= 3: it is at least 3" + others,
+		"errors.UNAVAILABLE >= 3": "",
+		"errors < 20":             "",
+	} {
+		reports(t, m, text, want)
+	}
+	m.Errors[failure.OtherCodes] = 0
+	reports(t, m, "errors.INTERNAL == 0", "")
 }
 
 // A client of the user's names its errors as it likes, in the form that rpclab reads.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"rpclab/internal/result"
+	"rpclab/internal/result/failure"
 	"rpclab/internal/suggest"
 )
 
@@ -33,13 +34,16 @@ func lookup(name string, ownCodes bool) (metric, bool) {
 		return always(count, func(m result.Measures) float64 { return float64(m.Failed() + m.Dropped) }), true
 	}
 	if code, ok := strings.CutPrefix(name, errorsOf); ok && (isErrorCode(code) || ownCodes && isOwnCode(code)) {
-		return always(count, func(m result.Measures) float64 { return float64(m.Errors[code]) }), true
+		return metric{unit: count, of: func(m result.Measures) (result.Figure, bool) {
+			return result.Figure{Value: float64(m.Errors[code]), Lower: code != failure.OtherCodes && m.Errors[failure.OtherCodes] > 0}, true
+		}}, true
 	}
 	return distribution(name)
 }
 
 const (
 	errorsOf   = "errors."
+	latencyOf  = "latency_"
 	latenessOf = "lateness_"
 )
 
@@ -65,7 +69,7 @@ var statusErrors = func() (codes []string) {
 
 // isErrorCode reports whether calls can fail with the code.
 func isErrorCode(code string) bool {
-	return slices.Contains(errorCodes, code) || otherError.MatchString(code)
+	return slices.Contains(errorCodes, code) || otherError.MatchString(code) || code == failure.OtherCodes
 }
 
 // ownCode matches the codes that a client of the user's can give, as internal/caller/own reads them.
@@ -97,7 +101,7 @@ func distribution(name string) (metric, bool) {
 	} else if rest, ok := strings.CutPrefix(name, "message_"); ok {
 		name, of, lack = rest, messages, "no message came on a stream"
 	}
-	i := slices.Index(result.FigureNames[:], strings.TrimPrefix(name, "latency_"))
+	i := slices.Index(result.FigureNames[:], strings.TrimPrefix(name, latencyOf))
 	if i < 0 {
 		return metric{}, false
 	}
@@ -154,7 +158,7 @@ func unknownMetric(name string, known []string, ownCodes bool) error {
 		return fmt.Errorf("a metric is missing: write one of %s", strings.Join(known, ", "))
 	}
 	if code, ok := strings.CutPrefix(name, errorsOf); ok {
-		codes := append(slices.Clip(errorCodes), "HTTP_404")
+		codes := append(slices.Clip(errorCodes), "HTTP_404", failure.OtherCodes)
 		if meant := misspelt(code); meant != "" {
 			codes = []string{meant}
 		} else if ownCodes && suggest.Nearest(code, codes) == "" {

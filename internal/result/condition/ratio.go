@@ -46,7 +46,7 @@ func (s *scanner) ratio(metrics []string) (r Ratio, err error) {
 
 func comparedMetric(name string, metrics []string) (string, error) {
 	for _, m := range metrics {
-		if _, latency := distribution(m); name == m || latency && name == "latency_"+m {
+		if _, latency := distribution(m); name == m || latency && name == latencyOf+m {
 			return m, nil
 		}
 	}

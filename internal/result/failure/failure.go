@@ -1,4 +1,4 @@
-// Package failure tells the reasons of failures apart by their messages.
+// Package failure tells the reasons of failures apart by their messages, and limits the number of their codes.
 package failure
 
 import (
