@@ -165,6 +165,9 @@ func (m metric) limit(arm result.Arm) (limited string) {
 			limited = cmp.Or(limited, verdict.Late(m.short(), m.at(t.AnswersLateness()), m.at(t.Answers())))
 		}
 	}
+	if m.at != nil && m.tail == 0 && arm.Scheduled() { // of all trials: one late call is much of the mean of a short block
+		limited = cmp.Or(limited, verdict.Late(m.short(), m.at(arm.AnswersLateness()), m.at(arm.Answers())))
+	}
 	if late {
 		return limited
 	}

@@ -241,6 +241,43 @@ func pacedBlock(t *testing.T, cycle, late int, by time.Duration) result.Trial {
 	return record.Summarize(result.Trial{Round: cycle})
 }
 
+// The latest calls can make up most of the mean, although they are too few for p50 and p99.
+func TestTheMeanIsLimitedByFewCallsThatAreVeryLate(t *testing.T) {
+	d := result.Document{Baseline: "one", Rounds: 4}
+	for _, arm := range []string{"one", "same"} {
+		a := result.Arm{Name: arm, Config: map[string]any{"load": map[string]any{"open": map[string]any{"rate": 500}}}}
+		for round := range 4 {
+			recorder := measure.NewRecorder(0)
+			recorder.CountWindow(2 * time.Second)
+			for i := range 1000 {
+				due := time.Duration(i) * 2 * ms
+				call := measure.Call{Due: due, Sent: due, Backend: "b0", Code: measure.OK}
+				if i < 8 {
+					call.Sent += 100 * ms
+				}
+				call.Done = call.Sent + 2*ms + time.Duration(round)*time.Microsecond
+				recorder.Record(call)
+			}
+			seen, err := recorder.Measurement()
+			if err != nil {
+				t.Fatal(err)
+			}
+			record := Record{Config: experiment.Config{Load: experiment.Load{Open: &experiment.Open{}}}, Merged: seen, Callers: make([]CallerRecord, 1)}
+			a.Trials = append(a.Trials, record.Summarize(result.Trial{Round: round + 1}))
+		}
+		if limited := a.Trials[0].Limited; limited != "" {
+			t.Errorf("a trial is limited: %s", limited)
+		}
+		d.Arms = append(d.Arms, a)
+	}
+	for _, v := range Assemble(d).Verdicts {
+		want, judged := map[string]string{"latency_p50": "equivalent", "rate": "equivalent", "latency_mean": "undecided"}[v.Metric]
+		if judged && (v.Decision != want || v.Unfit != (want == "undecided")) {
+			t.Errorf("the verdict on %s is %s, %q; want %s", v.Metric, v.Decision, v.Reason, want)
+		}
+	}
+}
+
 // The rate of an open loop and the mean do not depend on calls that were sent a millisecond late, and do on a generator that
 // falls behind. In a closed loop with think time each late call delays the next.
 func TestFewLateCallsLeaveTheRateOfAnOpenLoopAndTheMean(t *testing.T) {
