@@ -126,13 +126,15 @@ func (r Record) callers() (all []result.Caller, err error) {
 			Errors: m.Errors, Backends: m.Backends, Resources: usagePerCall(usageOf(m.Measurement), m.Calls),
 		}
 		one.Rate, _ = Rate(m.Measurement)
-		answered, err := result.FromEncoded(m.Latency)
-		if err != nil {
+		own := result.Measures{Errors: m.Errors, Dropped: m.Dropped}
+		var errs [3]error
+		own.Latency, errs[0] = result.FromEncoded(m.Latency)
+		own.Lateness, errs[1] = result.FromEncoded(m.Lateness)
+		errs[2] = own.CountLost(r.Config.Caller.Timeout, 0)
+		if err := errors.Join(errs[:]...); err != nil {
 			return nil, err
 		}
-		if one.Latency, err = answered.CountLost(result.Measures{Errors: m.Errors}.Failed()+m.Dropped, r.Config.Caller.Timeout); err != nil {
-			return nil, err
-		}
+		one.Latency = own.Latency
 		all = append(all, one)
 	}
 	return all, nil
