@@ -54,7 +54,7 @@ func conditions(p *page, d result.Document) {
 	}
 	all := failedConditions(d)
 	if len(all) == 0 && d.Conditions == result.ConditionsFailed {
-		all = []string{"An assertion or gate failed."} // in an older document
+		all = []string{unnamedFailure(d)}
 	}
 	for i, text := range all {
 		if i == mostFailures {
@@ -63,6 +63,19 @@ func conditions(p *page, d result.Document) {
 		}
 		say(text)
 	}
+}
+
+// unnamedFailure says what failed if no assertion and no gate did: the condition of a search, or what an older document
+// does not name.
+func unnamedFailure(d result.Document) string {
+	for _, arm := range d.Arms {
+		for _, c := range searches(arm) {
+			if c.End == "from fails" {
+				return "Search failed: `" + clean(c.SLO) + "` holds at no rate."
+			}
+		}
+	}
+	return "An assertion or gate failed."
 }
 
 // failedConditions has a sentence for each assertion and gate that failed.

@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,7 +42,14 @@ func JUnit(w io.Writer, d result.Document) error {
 		}
 		suites = append(suites, s)
 	}
-	return writeSuites(w, append(suites, refusedSuite(d.Experiment, d.Started, gates)...))
+	suites = append(suites, refusedSuite(d.Experiment, d.Started, gates)...)
+	failed := func(s suite) bool { return s.Failures > 0 }
+	if d.Conditions == result.ConditionsFailed && !slices.ContainsFunc(suites, failed) { // such as a search that no rate meets
+		s := suiteOf(d.Experiment+", conditions", nil, d.Started, nil)
+		s.add(clean(d.Experiment)+".conditions", "conditions", unnamedFailure(d), "")
+		suites = append(suites, s)
+	}
+	return writeSuites(w, suites)
 }
 
 // CompareJUnit writes a comparison likewise, with a test for each gate on each arm. Gates that are
@@ -52,7 +60,13 @@ func CompareJUnit(w io.Writer, c result.Comparison, undecidedFails bool) error {
 	if undecidedFails {
 		gates.Undecided = strict
 	}
-	for _, in := range ratiosByCell(c) {
+	cells := ratiosByCell(c)
+	for _, g := range c.Gates { // of a cell in which nothing was measured, too
+		if !slices.ContainsFunc(cells, func(in result.InCell[result.Ratio]) bool { return in.Cell.Key() == g.Cell.Key() }) {
+			cells = append(cells, result.InCell[result.Ratio]{Cell: g.Cell})
+		}
+	}
+	for _, in := range cells {
 		s := suiteOf(c.B.Experiment, in.Cell, c.B.Started, append(properties(c.B.Machine), property{"run", c.B.ID}, property{"against", c.A.ID}))
 		s.gates(c.B.Experiment, in.Cell, gates)
 		for _, r := range in.All {

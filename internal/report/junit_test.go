@@ -145,6 +145,36 @@ func isJUnit(t *testing.T, name string, text []byte) {
 	}
 }
 
+// The exit code of a load is 1 if no rate meets the condition of its search. JUnit then has no assertion and no gate.
+func TestASearchThatNoRateMeetsFailsATestCase(t *testing.T) {
+	d := result.Document{Experiment: "load", Conditions: result.ConditionsFailed, Arms: []result.Arm{{Name: "127.0.0.1:50051", Trials: []result.Trial{
+		{Round: 1, Failed: "no rate was found", Capacity: &result.Capacity{SLO: "p99 < 1ms", End: "from fails"}},
+	}}}}
+	for conditions, want := range map[result.Conditions]string{result.ConditionsFailed: "Search failed: &#39;p99 &lt; 1ms&#39; holds at no rate.", result.ConditionsAccepted: ""} {
+		d.Conditions = conditions
+		var text bytes.Buffer
+		if err := JUnit(&text, d); err != nil {
+			t.Fatal(err)
+		}
+		isJUnit(t, "a search that "+string(conditions), text.Bytes())
+		if failed := strings.Contains(text.String(), "<failure"); failed != (want != "") || !strings.Contains(text.String(), want) {
+			t.Errorf("%s: JUnit has a failure: %v, want %q:\n%s", conditions, failed, want, text.String())
+		}
+	}
+}
+
+// A gate that rpclab cannot tell fails also in a cell of which a run has no figures.
+func TestAGateOfACellWithoutRatiosFailsATestCase(t *testing.T) {
+	c := result.Comparison{Gates: []result.GateResult{{Gate: "p50 ratio < 1.1", Arm: "one", Cell: result.Cell{"load.burst": 10.0}, Outcome: "not established", Reason: "1 of 4 rounds gave no measurement"}}}
+	var text bytes.Buffer
+	if err := CompareJUnit(&text, c, true); err != nil {
+		t.Fatal(err)
+	}
+	if got := text.String(); !strings.Contains(got, "<failure") || !strings.Contains(got, "1 of 4 rounds gave no measurement") {
+		t.Errorf("JUnit has no failure:\n%s", got)
+	}
+}
+
 func TestAFailedGateFailsItsTestCase(t *testing.T) {
 	outcomes := func(strict bool) (all []string) {
 		var text bytes.Buffer
