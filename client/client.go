@@ -32,8 +32,8 @@ type Job struct {
 	ServiceConfig string `json:"service_config"`
 }
 
-// Func makes one call. It is called from many goroutines at once. n is the number of the call, from 0. The code of an
-// error is that of its gRPC status.
+// Func makes one call. It is called from many goroutines at once. n is the number of the call, which no other call of
+// the load has. The code of an error is that of its gRPC status.
 type Func func(ctx context.Context, n uint64) error
 
 // Run opens the client with the job from rpclab, and makes calls until rpclab ends.

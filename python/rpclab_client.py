@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 
 class Call:
-    """A call to make: its number, from 0, and its deadline in seconds. The program can set backend, the address or
-    the name of the server that answered."""
+    """A call to make: its number, which no other call of the load has, and its deadline in seconds. The program can set
+    backend, the address or the name of the server that answered."""
 
     def __init__(self, number: int, timeout: float):
         self.number, self.timeout, self.backend = number, timeout, ""

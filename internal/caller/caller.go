@@ -72,6 +72,10 @@ type Command struct {
 	Env          []string      `json:"env,omitempty"`
 	Call         string        `json:"call"` // the name of the call that it makes
 	ReadyTimeout time.Duration `json:"ready_timeout"`
+	// Callers is how many callers share a load, and Caller is the number of this one, from 0: no two give their clients
+	// the same number of a call. 0: there is one.
+	Caller  uint64 `json:"caller,omitempty"`
+	Callers uint64 `json:"callers,omitempty"`
 }
 
 // Hedge sends further attempts of a call that has no response yet (gRFC A6). Retries are

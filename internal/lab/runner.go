@@ -54,6 +54,11 @@ func assign(t trial, bed testbed, n int, identity security.Config) assignment {
 	for i := range job.Calls {
 		job.Calls[i].Caller, job.Calls[i].Callers = uint64(n), uint64(t.Config.CallerCount())
 	}
+	if job.Command != nil {
+		command := *job.Command
+		command.Caller, command.Callers = uint64(n), uint64(t.Config.CallerCount())
+		job.Command = &command
+	}
 	return assignment{
 		Route: t.route.Name, Service: bed.infrastructure.service(n), Settings: t.settings, Gateway: bed.gateway,
 		Caller: t.library.name, Job: job, Warmup: t.Config.Caller.Warmup, EachBackend: t.callsEachBackend(),

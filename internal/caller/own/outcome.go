@@ -124,7 +124,8 @@ type calls struct {
 	err   error         // why; valid after ended is closed
 
 	mu      sync.Mutex
-	next    uint64
+	next    uint64 // number
+	step    uint64 // between two numbers, which callers that share a load take in turn
 	waiting map[uint64]waiting
 }
 
@@ -134,7 +135,9 @@ type waiting struct {
 	since    time.Time
 }
 
-func newCalls() *calls { return &calls{ended: make(chan struct{}), waiting: map[uint64]waiting{}} }
+func newCalls(c caller.Command) *calls {
+	return &calls{ended: make(chan struct{}), next: c.Caller, step: max(c.Callers, 1), waiting: map[uint64]waiting{}}
+}
 
 // begin returns the number of a new call, and where its outcome arrives.
 func (c *calls) begin() (n uint64, answered chan outcome) {
@@ -142,7 +145,7 @@ func (c *calls) begin() (n uint64, answered chan outcome) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n = c.next
-	c.next++
+	c.next += c.step
 	c.waiting[n] = waiting{answered, time.Now()}
 	return n, answered
 }

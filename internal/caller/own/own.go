@@ -55,7 +55,7 @@ func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error)
 	}()
 	s := &session{
 		name: "the client " + command.Args[0], timeout: job.Timeout, late: job.Late, program: program, stdout: stdout,
-		calls: newCalls(), numbers: make(chan uint64), stop: make(chan struct{}),
+		calls: newCalls(*command), numbers: make(chan uint64), stop: make(chan struct{}),
 	}
 	if err := s.awaitReady(job, target); err != nil {
 		return nil, errors.Join(err, s.Close())

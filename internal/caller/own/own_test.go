@@ -54,6 +54,32 @@ done`), target)
 	}
 }
 
+// Callers that share a load have a client each. No two clients make the call of the same number.
+func TestClientsOfSeveralCallersHaveDifferentNumbers(t *testing.T) {
+	seen := map[string]int{}
+	for n := range uint64(2) {
+		file := filepath.Join(t.TempDir(), "numbers")
+		job := script(ready + `while read n; do echo $n >>"$FILE"; answer $n; done`)
+		job.Command.Env, job.Command.Caller, job.Command.Callers = []string{"FILE=" + file}, n, 2
+		session := callertest.Open(t, Caller{}, job, target)
+		for range 2 { // the second load has the next numbers
+			if m := callertest.Load(t, session, pace.Sequence(3)); m.Calls != 3 || len(m.Errors) > 0 {
+				t.Errorf("%d calls, errors %v, want 3 calls", m.Calls, m.Errors)
+			}
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for number := range strings.FieldsSeq(string(text)) {
+			seen[number]++
+		}
+	}
+	if len(seen) != 12 || seen["0"] != 1 || seen["11"] != 1 {
+		t.Errorf("the clients have the numbers %v, want 0 to 11 once", seen)
+	}
+}
+
 func TestTheJobSaysWhatToCall(t *testing.T) {
 	file := t.TempDir() + "/job"
 	job := script(`read job; echo "$job" >"$FILE"; echo '{"ready": true}'; while read n; do :; done`)
