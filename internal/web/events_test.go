@@ -187,8 +187,9 @@ func TestSecondsSideBySideHaveTheTimeOfTheirCycle(t *testing.T) {
 		l.Show(p)
 	}
 	state, _, _ := l.after(cursor{})
-	want := []second{{At: 1, Failed: 1}, {At: 1.003, Failed: 3}, {At: 2, Failed: 3}, {At: 2, Failed: 3}, {At: 3, Failed: 4}, {At: 3.001, Failed: 5}, {At: 4.001, Failed: 5}, {At: 5.001, Failed: 6}}
-	if !slices.EqualFunc(state.Seconds, want, func(a, b second) bool { return math.Abs(a.At-b.At) < 1e-9 && a.Failed == b.Failed }) {
+	want := []second{{At: 1, Arm: "one", Failed: 1}, {At: 1.003, Arm: "two", Failed: 3}, {At: 2, Arm: "two", Failed: 3}, {At: 2, Arm: "one", Failed: 3},
+		{At: 3, Arm: "two", Failed: 4}, {At: 3.001, Arm: "one", Failed: 5}, {At: 4.001, Arm: "one", Failed: 5}, {At: 5.001, Arm: "one", Failed: 6}}
+	if !slices.EqualFunc(state.Seconds, want, func(a, b second) bool { return math.Abs(a.At-b.At) < 1e-9 && a.Arm == b.Arm && a.Failed == b.Failed }) {
 		t.Errorf("the seconds are %+v, want %+v", state.Seconds, want)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"rpclab/internal/lab"
 	"rpclab/internal/report"
 	"rpclab/internal/result"
+	"rpclab/internal/result/failure"
 )
 
 // State is the state of the current or last run. Later states contain only the trials and seconds
@@ -85,10 +86,11 @@ type event struct {
 	Error string   `json:"error,omitempty"`
 }
 
-// second describes one second of the load. Percentiles are those of the answered calls alone, in ms; null
-// without a response.
+// second describes one second of the load of an arm. Percentiles are those of the answered calls alone, in ms; null
+// without a response. Failed counts the calls of all arms of the trial until then.
 type second struct {
 	At     float64  `json:"at_s"`
+	Arm    string   `json:"arm"`
 	Rate   float64  `json:"rate"`
 	P50    *float64 `json:"p50"`
 	P99    *float64 `json:"p99"`
@@ -229,9 +231,7 @@ func (c *liveTrial) addSecond(l lab.Live, sideBySide bool) second {
 	for id, n := range l.Backends {
 		c.Backends[id] += n
 	}
-	for code, n := range l.Errors {
-		c.Errors[code] += n
-	}
+	failure.AddCounts(c.Errors, l.Errors)
 	c.Dropped += l.Dropped
 	load, begun := c.loads[l.Arm]
 	if !begun || load.number != l.Load {
@@ -247,7 +247,7 @@ func (c *liveTrial) addSecond(l lab.Live, sideBySide bool) second {
 	}
 	c.loads[l.Arm] = load
 	c.end = max(c.end, load.base+l.Elapsed.Seconds())
-	s := second{At: c.end, Rate: l.Rate, Failed: c.failed}
+	s := second{At: c.end, Arm: l.Arm, Rate: l.Rate, Failed: c.failed}
 	if l.P99 > 0 {
 		s.P50, s.P99 = ms(l.P50), ms(l.P99)
 	}

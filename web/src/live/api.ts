@@ -3,7 +3,7 @@
 import { element } from "../element";
 import type { View } from "../view";
 
-export interface Second { at_s: number; rate: number; p50: number | null; p99: number | null; failed: number } // percentiles of the answered calls alone
+export interface Second { at_s: number; arm: string; rate: number; p50: number | null; p99: number | null; failed: number } // of one arm; percentiles of the answered calls alone; failed: of all arms so far
 export interface FinishedTrial { order: number; round: number; arm: string; cell?: string; calls: number; rate: number; p50: number | null; p99: number | null; failed: number; lost?: number; calls_by_name?: NamedCalls[]; why?: string }
 export interface NamedCalls { name: string; calls: number; failed: number; p50: number | null; p99: number | null; lost?: number }
 export interface CurrentTrial { order: number; round: number; arm: string; cell?: string; doing?: string; backends: Record<string, number>; errors: Record<string, number>; dropped: number; events: { at_ms: number; what: string; hit: string[]; error?: string }[] }

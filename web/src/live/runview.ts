@@ -103,7 +103,8 @@ export class RunView {
     if (!second && this.figures.dataset.trial === String(trial!.order)) return;
     const from = second ?? trial!;
     this.figures.dataset.trial = second ? "" : String(trial!.order);
-    const of = second ? "last second" : trial!.arm;
+    const several = second && seconds.some((s) => s.arm !== second.arm); // arms side by side, or in turns
+    const of = second ? `last second${several ? ` of ${second.arm}` : ""}` : trial!.arm;
     const pair = (name: string, value: string, unit: string) => element("div", {}, element("dt", {}, name), element("dd", {}, value, element("i", {}, unit)));
     const answered = second ? " of answered calls" : "";
     this.figures.replaceChildren(pair(`Calls, ${of}`, short(from.rate), "/s"), pair(`p50${answered}`, ms(from, 2), "ms"), pair(`p99${answered}`, ms(from, 100), "ms"), pair("Failed", from.failed.toLocaleString("en"), "calls"));

@@ -1,7 +1,7 @@
 // Charts of the current trial.
 
 import * as Plot from "@observablehq/plot";
-import { grid, plot } from "../charts/style";
+import { armStyle, grid, plot, swatch, type ArmStyle } from "../charts/style";
 import { element } from "../element";
 import { short, tick } from "../format";
 import type { Second, State } from "./api";
@@ -20,7 +20,22 @@ export function drawTrial(view: RunView, state: State, seconds: Second[]): void 
   }
 }
 
-const figure = (title: string, note: string, drawn: Node) => element("figure", {}, element("figcaption", {}, element("strong", {}, title), element("span", {}, note)), element("div", { class: "picture" }, drawn));
+const figure = (title: string, note: string, drawn: Node, lines: Line[] = []) => element("figure", {}, element("figcaption", {}, element("strong", {}, title), element("span", {}, note)), ...legend(lines), element("div", { class: "picture" }, drawn));
+
+// Line is the seconds of an arm. Arms side by side, or in turns, have a line each.
+interface Line { arm: string; style: ArmStyle; seconds: Second[] }
+
+function linesOf(seconds: Second[], state: State): Line[] {
+  const arms = [...new Set(seconds.map((s) => s.arm))];
+  const all = [...new Set([...(state.run?.arms ?? []), ...arms])].filter((arm) => arms.includes(arm));
+  return all.map((arm, i) => ({ arm, style: { ...armStyle(all, "", i), width: 2 }, seconds: seconds.filter((s) => s.arm === arm) }));
+}
+
+// legend names the lines, if there are several.
+const legend = (lines: Line[]): HTMLElement[] => (lines.length < 2 ? [] : [element("ul", { class: "legend" }, ...lines.map((l) => element("li", { class: "check" }, swatch(l.style), l.arm)))]);
+
+// inWords describes the last second of each line.
+const inWords = (lines: Line[], of: (last: Second) => string): string => lines.map((l) => (lines.length > 1 ? `${l.arm}: ` : "") + of(l.seconds[l.seconds.length - 1])).join("; ");
 
 const eventTimes = (state: State): number[] => (state.now?.events ?? []).map((e) => e.at_ms / 1000);
 
@@ -49,15 +64,17 @@ function rateChart(seconds: Second[], state: State, width: number): HTMLElement 
   const failed = failedBars(seconds);
   const marks = eventTimes(state);
   const last = seconds[seconds.length - 1];
-  return figure("Calls, by second", failed.length ? "Failed calls are below the line." : "", plot(`${short(last.rate)} calls in the last second, ${last.failed} failed since the start`, {
+  const lines = linesOf(seconds, state);
+  return figure("Calls, by second", failed.length ? "Failed calls are below the line." : "", plot(`${inWords(lines, (s) => `${short(s.rate)} calls in the last second`)}, ${last.failed} failed since the start`, {
     width, height: 180, marginLeft: 48, marginRight: 36, marginTop: 20,
     x: { domain: [0, last.at_s], label: "s", labelArrow: "none", tickFormat: (v: number) => (Number.isInteger(v) ? tick(v) : ""), tickSize: 0, ticks: 5 },
     y: { label: "calls/s", labelArrow: "none", zero: true, nice: true, tickFormat: (v: number) => tick(Math.abs(v)), tickSize: 0, ticks: 5 },
     marks: [
       Plot.gridY({ ...grid, ticks: 5 }), Plot.ruleX(marks, { stroke: "var(--bad)", strokeDasharray: "3 3" }), Plot.ruleY([0], { stroke: "var(--line-strong)" }),
-      Plot.rect(failed, { x1: "x1", x2: "x2", y1: 0, y2: "rate", fill: "var(--bad)" }), Plot.line(seconds, { x: "at_s", y: "rate", stroke: "var(--c0)", strokeWidth: 2 }),
+      Plot.rect(failed, { x1: "x1", x2: "x2", y1: 0, y2: "rate", fill: "var(--bad)" }),
+      ...lines.map((l) => Plot.line(l.seconds, { x: "at_s", y: "rate", stroke: l.style.color, strokeWidth: l.style.width, strokeDasharray: l.style.dash })),
     ],
-  }));
+  }), lines);
 }
 
 // latencyChart draws the latency of each second, with the events.
@@ -66,16 +83,23 @@ function latencyChart(seconds: Second[], state: State, width: number): HTMLEleme
   if (points.length < 2) return null;
   const marks = eventTimes(state);
   const last = points[points.length - 1];
+  const lines = linesOf(points, state);
+  const several = lines.length > 1;
   const name = (key: "p50" | "p99") => Plot.text([last], { x: "at_s", y: key, text: () => key, textAnchor: "start", dx: 6, fill: "var(--ink)" });
-  return figure("Latency of answered calls, by second", marks.length ? "Vertical lines mark events." : "", plot(`p50 ${short(last.p50!)} ms and p99 ${short(last.p99!)} ms in the last second`, {
+  const notes = [several ? "Lines of dashes are p99, the others p50." : "", marks.length ? "Vertical lines mark events." : ""].filter((n) => n).join(" ");
+  return figure("Latency of answered calls, by second", notes, plot(inWords(lines, (s) => `p50 ${short(s.p50!)} ms and p99 ${short(s.p99!)} ms in the last second`), {
     width, height: 220, marginLeft: 48, marginRight: 36, marginTop: 20,
     x: { domain: [0, last.at_s], label: "s", labelArrow: "none", tickFormat: (v: number) => (Number.isInteger(v) ? tick(v) : ""), tickSize: 0, ticks: 5 },
     y: { label: "ms", labelArrow: "none", zero: true, nice: true, tickFormat: tick, tickSize: 0, ticks: 5 },
     marks: [
       Plot.gridY({ ...grid, ticks: 5 }), Plot.ruleX(marks, { stroke: "var(--bad)", strokeDasharray: "3 3" }),
-      Plot.line(points, { x: "at_s", y: "p99", stroke: "var(--c1)", strokeWidth: 1.75, strokeDasharray: "5 3" }), Plot.line(points, { x: "at_s", y: "p50", stroke: "var(--c0)", strokeWidth: 2 }), name("p50"), name("p99"),
+      ...lines.flatMap((l) => [
+        Plot.line(l.seconds, { x: "at_s", y: "p99", stroke: several ? l.style.color : "var(--c1)", strokeWidth: 1.75, strokeDasharray: "5 3" }),
+        Plot.line(l.seconds, { x: "at_s", y: "p50", stroke: l.style.color, strokeWidth: l.style.width }),
+      ]),
+      ...(several ? [] : [name("p50"), name("p99")]),
     ],
-  }));
+  }), lines);
 }
 
 // maxBackends is how many backends the chart shows.
