@@ -111,10 +111,20 @@ func blockOf(whole pace.Spec, i, n int) pace.Spec {
 		calls := closed.Calls
 		closed.Calls = calls*uint64(i+1)/uint64(n) - calls*uint64(i)/uint64(n)
 		closed.Duration /= time.Duration(n)
+		if n > 1 && closed.Duration > 0 {
+			closed.Ramp = closed.Think // in the middle of a load, users who pause do not call at the same time
+		}
 		return pace.Spec{Closed: &closed}
 	case whole.Rate != nil:
 		rate := *whole.Rate
 		rate.Duration /= time.Duration(n)
+		if !rate.Poisson { // otherwise a block that is no multiple of the time between calls would have a call too many
+			const rounding = 1e-6 // a call on the border of two blocks is the first of the second
+			before := float64(i) * rate.Duration.Seconds() * rate.PerSecond
+			if rate.Phase = math.Ceil(before-rounding) - before + rounding; rate.Phase <= 2*rounding {
+				rate.Phase = 0
+			}
+		}
 		rate.Seed = experiment.DeriveSeed(rate.Seed+uint64(i), "block")
 		return pace.Spec{Rate: &rate}
 	}

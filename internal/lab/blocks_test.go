@@ -2,6 +2,7 @@ package lab
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -78,6 +79,48 @@ func TestBlocksMakeUpTheLoad(t *testing.T) {
 	first, second := blockOf(rate, 0, 4), blockOf(rate, 1, 4)
 	if first.Rate.Duration != 2*time.Second || first.Rate.Seed == second.Rate.Seed || rate.Rate.Duration != 8*time.Second {
 		t.Errorf("blocks %+v and %+v", first.Rate, second.Rate)
+	}
+	for _, c := range []struct {
+		perSecond float64
+		whole     time.Duration
+		blocks    int
+	}{{333, 5 * time.Second, 33}, {1.2, 10 * time.Second, 5}, {0.1, 60 * time.Second, 30}, {1000, 2 * time.Second, 20}} {
+		calls := 0
+		for i := range c.blocks {
+			for caller := range 2 {
+				share := blockOf(pace.Spec{Rate: &pace.Rate{PerSecond: c.perSecond, Duration: c.whole, Max: 10}}, i, c.blocks).Share(caller, 2).Rate
+				for n := uint64(0); ; n++ {
+					if _, more := share.Next(n, 0); !more {
+						break
+					}
+					calls++
+				}
+			}
+		}
+		if want := int(math.Round(c.perSecond * c.whole.Seconds())); calls != want {
+			t.Errorf("%g calls/s for %s in %d blocks are %d calls, want %d", c.perSecond, c.whole, c.blocks, calls, want)
+		}
+	}
+}
+
+// Users who think call as seldom in blocks as in one piece. If all of them began each block with a call, they would make one
+// call more in each.
+func TestUsersWhoThinkCallAsOftenInBlocks(t *testing.T) {
+	whole := pace.Spec{Closed: &pace.Closed{Users: 50, Think: 200 * time.Millisecond, Duration: 20 * time.Second}}
+	for _, blocks := range []int{10, maxBlocks} {
+		calls := 0
+		for i := range blocks {
+			block := *blockOf(whole, i, blocks).Closed
+			for user := range block.Users {
+				const service = 2 * time.Millisecond
+				for due, more := block.Next(0, block.First(user)); more; due, more = block.Next(0, due+service) {
+					calls++
+				}
+			}
+		}
+		if rate := float64(calls) / 20; rate < 243 || rate > 253 {
+			t.Errorf("%.0f calls/s in %d blocks, want 50 users every 202 ms: 248", rate, blocks)
+		}
 	}
 }
 

@@ -195,7 +195,7 @@ func (s *callerSession) load(ctx context.Context, o loadRequest) (m measure.Meas
 		defer cancel()
 		ctx = limited
 	}
-	start := measure.StartSignal{At: o.At}
+	start := measure.StartSignal{At: o.At, Continues: true}
 	if o.Watch {
 		start.OnSnapshot = func(snapshot measure.Snapshot) { _ = s.send(snapshot) } // an error means that the lab has ended
 	}

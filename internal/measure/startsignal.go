@@ -11,6 +11,8 @@ import (
 type StartSignal struct {
 	// At is the time from which calls are due. A time in the past means now.
 	At time.Time
+	// Continues says that the load continues the loads before it, as a block of a load does. A warm-up does not.
+	Continues bool
 	// OnSnapshot receives a snapshot every [SnapshotInterval] while the load runs; nil: no snapshots.
 	// It is called from one goroutine at a time, and not after the load has ended.
 	OnSnapshot func(Snapshot)

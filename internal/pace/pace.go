@@ -110,6 +110,9 @@ type Rate struct {
 	// ShareIndex (from 0) on. 0: one caller makes all calls.
 	Sharers    uint64 `json:"of,omitempty"`
 	ShareIndex uint64 `json:"nth,omitempty"`
+	// Phase is when the first call of all callers is due, from 0 to 1 times the time between two calls. With Poisson it has
+	// no effect.
+	Phase float64 `json:"phase,omitempty"`
 	// Poisson spaces calls at random (exponential gaps drawn from Seed) instead of evenly.
 	Poisson bool   `json:"poisson,omitempty"`
 	Seed    uint64 `json:"seed,omitempty"`
@@ -117,7 +120,7 @@ type Rate struct {
 
 func (r Rate) Next(n uint64, before time.Duration) (time.Duration, bool) {
 	sharers := max(r.Sharers, 1)
-	due := time.Duration(float64(n*sharers+r.ShareIndex) * float64(time.Second) / r.PerSecond) // from n, so that rounding errors do not add up
+	due := time.Duration((float64(n*sharers+r.ShareIndex) + r.Phase) * float64(time.Second) / r.PerSecond) // from n, so that rounding errors do not add up
 	if r.Poisson {
 		due = before + time.Duration(exponential(r.Seed, n)*float64(sharers)*float64(time.Second)/r.PerSecond)
 	}

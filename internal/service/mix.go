@@ -10,11 +10,18 @@ type Mix struct {
 	upTo  []uint64 // by call: the sum of the weights up to and with it
 	every uint64   // the sum of all weights: so many calls in turn have exactly these shares
 	step  uint64   // between the places of two calls in turn; it has no common divisor with every
+	loads *loads
+}
+
+// loads are those of a session.
+type loads struct {
+	numbers
+	continues bool // the last one is one that another can continue
 }
 
 // NewMix returns the mix of calls. A single call has any weight.
 func NewMix(calls []Spec) Mix {
-	var m Mix
+	m := Mix{loads: &loads{numbers: numbers{callers: 1}}}
 	divisor := uint64(0)
 	for _, c := range calls {
 		divisor = commonDivisor(max(c.Weight, 1), divisor)
@@ -31,12 +38,26 @@ func NewMix(calls []Spec) Mix {
 // golden is the golden ratio in thousandths: steps of this share of a range cover it evenly.
 const golden = 618
 
+// StartLoad begins a load. One that continues the loads before it makes the calls that follow theirs: if each block of a
+// load began anew, a call with a small share would be in none of them, or in all. A mix that begins anew numbers the
+// calls of each kind from 0 again.
+func (m Mix) StartLoad(continues bool) (anew bool) {
+	if anew = !continues || !m.loads.continues; anew {
+		m.loads.restart()
+	} else {
+		m.loads.next()
+	}
+	m.loads.continues = continues
+	return anew
+}
+
 // Of returns which call the call n of a load is, and its number among the calls of its kind, both from 0. Of
 // every calls in turn, each kind has its share, in an order that a hash of n varies.
 func (m Mix) Of(n uint64) (call int, number uint64) {
 	if len(m.upTo) == 1 {
 		return 0, n
 	}
+	n = m.loads.of(n)
 	group := n / m.every
 	place := (n%m.every*m.step + scrambled(group)) % m.every
 	call, exact := slices.BinarySearch(m.upTo, place)

@@ -39,6 +39,42 @@ func TestAMixOfOneCallNumbersItAsTheLoad(t *testing.T) {
 	}
 }
 
+// A block of a load has fewer calls than a call with a small share needs. If each block began anew, none would have it.
+func TestAMixContinuesInTheNextLoad(t *testing.T) {
+	mix := service.NewMix([]service.Spec{{Weight: 99}, {Weight: 1}})
+	load := func(continues bool) (kinds [50]int) {
+		mix.StartLoad(continues)
+		for n := range kinds {
+			kinds[n], _ = mix.Of(uint64(n))
+		}
+		return kinds
+	}
+	warmUp := load(false)
+	if first := load(true); first != warmUp {
+		t.Error("a load does not begin as the warm-up did")
+	}
+	seen, numbers := [2]int{}, map[[2]uint64]bool{}
+	mix.StartLoad(false)
+	for range 4 {
+		mix.StartLoad(true)
+		for n := range uint64(50) {
+			kind, number := mix.Of(n)
+			again, same := mix.Of(n)
+			if again != kind || same != number {
+				t.Fatalf("call %d is number %d of call %d, and number %d of call %d", n, number, kind, same, again)
+			}
+			seen[kind]++
+			numbers[[2]uint64{uint64(kind), number}] = true
+		}
+	}
+	if seen != [2]int{198, 2} || len(numbers) != 200 || !numbers[[2]uint64{0, 197}] || !numbers[[2]uint64{1, 1}] {
+		t.Errorf("4 loads of 50 calls have %v calls of each kind with %d numbers, want 198 and 2, each with numbers from 0", seen, len(numbers))
+	}
+	if load(false) != warmUp {
+		t.Error("a load that continues none does not begin anew")
+	}
+}
+
 // TestAMixDoesNotRepeatItsOrder: backends that calls reach in turn would otherwise get calls of one kind each.
 func TestAMixDoesNotRepeatItsOrder(t *testing.T) {
 	mix := service.NewMix([]service.Spec{{Weight: 4}, {Weight: 1}})

@@ -201,6 +201,11 @@ func (n *numbers) of(call uint64) uint64 {
 
 func (n *numbers) next() { n.base.Store(n.made.Load()) }
 
+func (n *numbers) restart() {
+	n.base.Store(0)
+	n.made.Store(0)
+}
+
 // Constant returns the request if all calls have the same.
 func (c *Call) Constant() (message []byte, ok bool) { return c.messages.Constant() }
 

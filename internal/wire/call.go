@@ -14,6 +14,7 @@ import (
 // if a connection has to be opened for it: that takes as long as the system needs. A wait for a
 // stream or connection that other calls use is the client's own; see admitted.
 func (c *core) startCall(n uint64, user int, due time.Duration) {
+	c.started++
 	call := c.unusedCall()
 	call.number, call.user, call.due, call.attempts = n, user, due, 0
 	call.started, call.sent, call.waits, call.waited = c.now, c.now, false, false
@@ -181,6 +182,9 @@ func (c *core) place(call *call) {
 		return
 	}
 	which := call.number / uint64(c.cfg.Cores)
+	if call.sessionStream == nil {
+		which += c.before // a load can be a short block, which would use the first channels only
+	}
 	if c.cfg.Sticky && call.user >= 0 {
 		which = uint64(call.user / c.cfg.Cores) // by the user's number on this core
 	}

@@ -48,6 +48,8 @@ type core struct {
 	userChannels []*channel // by the user's number on this core; nil: no call yet
 	pool         *pool      // replaces channels with HTTP/1.1
 	sourcesUsed  int
+	started      uint64 // calls of all loads
+	before       uint64 // calls of the loads before this one
 
 	connections    []*connection // by slot
 	freeCalls      *call

@@ -16,6 +16,7 @@ const (
 // begin prepares the load.
 func (r *load) begin() {
 	core := r.core
+	core.before = core.started
 	r.start = max(core.now, r.start)
 	if r.pace.Open() {
 		r.nextCall = ^uint64(0) // advance adds 1

@@ -121,10 +121,12 @@ func openServiceCalls(job caller.Job, target caller.Target) (*serviceCalls, erro
 
 // run makes the calls of a load.
 func (s *serviceCalls) run(ctx context.Context, plan pace.Pace, signal measure.StartSignal, late time.Duration, do caller.CallFunc) (*measure.Recorder, time.Time) {
+	single := len(s.calls) == 1
+	anew := single || s.flow != nil || s.mix.StartLoad(signal.Continues)
 	for _, call := range s.calls {
-		call.begin()
+		call.begin(anew)
 	}
-	if len(s.calls) == 1 {
+	if single {
 		return caller.Run(ctx, plan, signal, late, do)
 	}
 	return caller.RunNamed(ctx, plan, signal, late, func(n uint64) string {
@@ -182,9 +184,11 @@ type serviceCall struct {
 	streams *Streams      // of the load; nil: unary
 }
 
-// begin begins a load.
-func (s *serviceCall) begin() {
-	s.StartLoad()
+// begin begins a load. anew says that its calls are numbered from 0.
+func (s *serviceCall) begin(anew bool) {
+	if anew {
+		s.StartLoad()
+	}
 	if s.Stream != nil {
 		s.streams = NewStreams(s.Stream, s.Path, s.timeout)
 	}

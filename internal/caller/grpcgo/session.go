@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -24,6 +25,7 @@ type session struct {
 	uri        string
 	options    []grpc.DialOption
 	channels   []*grpc.ClientConn // none: a channel per call, or per user
+	turn       atomic.Uint64      // of the channels. A load can be a short block, so the next one continues it.
 	users      userChannels
 	connecting connectTime
 	background sync.WaitGroup // work that continues after its call has ended
@@ -65,7 +67,7 @@ func (s *session) call(ctx context.Context, n uint64) caller.Outcome {
 		invoke = s.hedge
 	}
 	if len(s.channels) > 0 {
-		return invoke(ctx, s.channels[n%uint64(len(s.channels))], n)
+		return invoke(ctx, s.channels[(s.turn.Add(1)-1)%uint64(len(s.channels))], n)
 	}
 	if user, ok := caller.UserOf(ctx); ok && s.job.Channels.Mode == caller.PerUser {
 		channel, err := s.channelOf(user)

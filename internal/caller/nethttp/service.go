@@ -58,10 +58,13 @@ func openService(base gatewaySession) (*serviceSession, error) {
 }
 
 func (s *serviceSession) Run(ctx context.Context, plan pace.Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
-	for _, request := range s.requests {
-		request.StartLoad()
+	single := len(s.requests) == 1
+	if single || s.flow != nil || s.mix.StartLoad(signal.Continues) {
+		for _, request := range s.requests {
+			request.StartLoad()
+		}
 	}
-	if len(s.requests) == 1 {
+	if single {
 		recorder, start := caller.Run(ctx, plan, signal, s.job.Late, s.call)
 		return recorder, start, nil
 	}

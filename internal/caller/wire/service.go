@@ -8,7 +8,7 @@ import (
 
 // serviceCalls returns the engine's call of a service, which is a mix or a flow if there are several, and what to do
 // before each load.
-func serviceCalls(job caller.Job, target caller.Target) (call engine.Call, startLoad func(), err error) {
+func serviceCalls(job caller.Job, target caller.Target) (call engine.Call, startLoad func(continues bool), err error) {
 	open := openCalls
 	if job.Calls[0].HTTP != "" {
 		open = openRequests
@@ -17,18 +17,21 @@ func serviceCalls(job caller.Job, target caller.Target) (call engine.Call, start
 	if err != nil {
 		return call, nil, err
 	}
-	startLoad = func() {
-		for _, one := range calls {
-			one.startLoad()
-		}
+	mix := service.NewMix(job.Calls)
+	startLoad = func(continues bool) {
 		if flow != nil {
 			flow.clear()
+		}
+		if len(calls) > 1 && flow == nil && !mix.StartLoad(continues) {
+			return
+		}
+		for _, one := range calls {
+			one.startLoad()
 		}
 	}
 	if len(calls) == 1 {
 		return calls[0].Call, startLoad, nil
 	}
-	mix := service.NewMix(job.Calls)
 	kindOf := mix.Of
 	if flow != nil {
 		kindOf = flow.kindOf

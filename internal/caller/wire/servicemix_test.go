@@ -1,18 +1,21 @@
 package wire_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/reflection"
 
 	rpclabv1 "rpclab/api/rpclab/v1"
@@ -21,6 +24,7 @@ import (
 	"rpclab/internal/caller/grpcgo"
 	"rpclab/internal/caller/nethttp"
 	"rpclab/internal/caller/wire"
+	"rpclab/internal/measure"
 	"rpclab/internal/pace"
 	"rpclab/internal/service"
 	"rpclab/internal/service/method"
@@ -76,6 +80,89 @@ func TestCallersMakeAMixOfCalls(t *testing.T) {
 			for name, calls := range m.ByName {
 				if calls.Latency == "" {
 					t.Errorf("%s has no latency", name)
+				}
+			}
+		})
+	}
+}
+
+// TestBlocksContinueAMix makes a load in blocks that are shorter than the mix.
+func TestBlocksContinueAMix(t *testing.T) {
+	overHTTP := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Path) }))
+	t.Cleanup(overHTTP.Close)
+	overGRPC, atHTTP := helloAndHealth(t), strings.TrimPrefix(overHTTP.URL, "http://")
+	hello := service.Spec{Name: "often", Method: "rpclab.v1.Greeter/SayHello", Weight: 49}
+	healthy := service.Spec{Name: "seldom", Method: "grpc.health.v1.Health/Check", Weight: 1}
+	get, head := service.Spec{Name: "often", HTTP: "GET", Path: "/a", Weight: 49}, service.Spec{Name: "seldom", HTTP: "GET", Path: "/b", Weight: 1}
+	for name, c := range map[string]struct {
+		library caller.Caller
+		calls   []service.Spec
+		address string
+	}{
+		"grpc-go":        {grpcgo.Caller{}, []service.Spec{hello, healthy}, overGRPC},
+		"wire":           {wire.Caller{}, []service.Spec{hello, healthy}, overGRPC},
+		"http":           {nethttp.Caller{}, []service.Spec{get, head}, atHTTP},
+		"wire over HTTP": {wire.Caller{}, []service.Spec{get, head}, atHTTP},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job := caller.Job{Channels: caller.Channels{Mode: caller.Shared}, Timeout: 10 * time.Second, Calls: c.calls}
+			session := callertest.Open(t, c.library, job, caller.Target{URI: "passthrough:///" + c.address, Close: func() {}})
+			callertest.Load(t, session, pace.Burst{Calls: 3}) // a warm-up
+			seldom := uint64(0)
+			for range 10 {
+				recorder, _, err := session.Run(t.Context(), pace.Closed{Users: 2, Calls: 10, Duration: time.Minute}, measure.StartSignal{Continues: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				m, err := recorder.Measurement()
+				if err != nil {
+					t.Fatal(err)
+				}
+				seldom += m.ByName["seldom"].Calls
+			}
+			if seldom != 2 {
+				t.Errorf("%d of 100 calls are of the kind whose share is 2 %%, want 2", seldom)
+			}
+		})
+	}
+}
+
+// TestBlocksUseAllChannelsOfAPool makes a load in blocks that have fewer calls than the pool has channels.
+func TestBlocksUseAllChannelsOfAPool(t *testing.T) {
+	var mu sync.Mutex
+	var used []string // the connection of each call
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer(grpc.UnaryInterceptor(func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, answer grpc.UnaryHandler) (any, error) {
+		from, _ := peer.FromContext(ctx)
+		mu.Lock()
+		used = append(used, from.Addr.String())
+		mu.Unlock()
+		return answer(ctx, request)
+	}))
+	rpclabv1.RegisterGreeterServer(server, stranger{})
+	reflection.Register(server)
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(server.Stop)
+	for name, library := range map[string]caller.Caller{"grpc-go": grpcgo.Caller{}, "wire": wire.Caller{}} {
+		t.Run(name, func(t *testing.T) {
+			used = nil
+			job := caller.Job{Channels: caller.Channels{Mode: caller.Pool, Pool: 4}, Timeout: 10 * time.Second, Calls: []service.Spec{{Name: "hello", Method: "rpclab.v1.Greeter/SayHello"}}}
+			session := callertest.Open(t, library, job, caller.Target{URI: "passthrough:///" + listener.Addr().String(), Close: func() {}})
+			for range 4 {
+				if m := callertest.Load(t, session, pace.Sequence(2)); m.Calls != 2 || len(m.Errors) > 0 {
+					t.Fatalf("%d calls, errors %v, want 2 calls", m.Calls, m.Samples)
+				}
+			}
+			calls := map[string]int{}
+			for _, connection := range used {
+				calls[connection]++
+			}
+			for connection, n := range calls {
+				if n != 2 || len(calls) != 4 {
+					t.Errorf("%d calls on %s, which is one of %d connections; want 2 on each of 4", n, connection, len(calls))
 				}
 			}
 		})

@@ -59,7 +59,7 @@ func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error)
 }
 
 // prepare translates a job into the engine's call and configuration.
-func prepare(job caller.Job, target caller.Target) (call engine.Call, config engine.Config, startLoad func(), err error) {
+func prepare(job caller.Job, target caller.Target) (call engine.Call, config engine.Config, startLoad func(continues bool), err error) {
 	if config, err = channelsOf(job); err != nil {
 		return call, config, nil, err
 	}
@@ -82,12 +82,12 @@ func prepare(job caller.Job, target caller.Target) (call engine.Call, config eng
 type session struct {
 	engine    *engine.Engine
 	resolver  *resolverConn
-	startLoad func() // called before each load; nil: nothing
+	startLoad func(continues bool) // called before each load; nil: nothing
 }
 
 func (s *session) Run(ctx context.Context, plan pace.Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
 	if s.startLoad != nil {
-		s.startLoad()
+		s.startLoad(signal.Continues)
 	}
 	return s.engine.Run(ctx, plan, signal)
 }
