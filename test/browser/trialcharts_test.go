@@ -60,7 +60,7 @@ func TestFailedCallsOfArmsSideBySideAreOneBarForEachSecond(t *testing.T) {
 func TestArmsSideBySideHaveLinesOfTheirOwn(t *testing.T) {
 	p := pageOfAPair(t)
 	for chart, want := range map[string][]int{"first-child": {1, 1}, "nth-child(2)": {1, 1, 1, 1}} {
-		levels := `[...document.querySelectorAll(".pictures figure:` + chart + ` svg [aria-label=line] path")].map((line) =>
+		levels := `[...document.querySelectorAll(".pictures figure:` + chart + ` .picture svg [aria-label=line] path")].map((line) =>
 			new Set(line.getAttribute("d").match(/[\d.]+,[\d.]+/g).map((point) => Math.round(point.split(",")[1]))).size)`
 		if lines := eval[[]int](t, p, levels); !slices.Equal(lines, want) {
 			t.Errorf("%s: the lines have %v levels, want %v", chart, lines, want)
