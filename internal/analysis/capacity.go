@@ -1,58 +1,13 @@
 package analysis
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
-	"time"
 
 	"rpclab/internal/pace/search"
 	"rpclab/internal/result"
-	"rpclab/internal/result/condition"
-	"rpclab/internal/verdict"
 )
-
-// ProbeLimit says how the load generator limited a probe of a search; "": not at all, or the objective was met all the same.
-// An objective that was missed at a percentile is judged by the lateness at that percentile, too. One that was met says
-// nothing about the rate of the probe if half of the calls were sent so late that the generator made another rate.
-func ProbeLimit(probe result.Trial, slo condition.Condition, due time.Duration) (limited string) {
-	m := probe.Measures
-	if len(slo.Check(m)) == 0 {
-		if m.Lateness.P50 > mostLateOfWindow*result.Milliseconds(due) {
-			return probe.Limited
-		}
-		return ""
-	}
-	limited = probe.Limited
-	for _, name := range slo.TooSlow(m) {
-		if !m.Latency.Figure(name).Lower { // that of a lost call is its deadline, however late the call was sent
-			limited = cmp.Or(limited, verdict.Late(metric{name: name}.short(), m.AnswersLateness().Figure(name).Value, m.Answers().Figure(name).Value))
-		}
-	}
-	return limited
-}
-
-// AddProbe adds what happened to the machine and to backends during a probe to what happened during the probes before it.
-func AddProbe(trial, probe result.Trial) result.Trial {
-	for _, w := range probe.MachineWarnings {
-		known := func(other result.MachineWarning) bool { return other.Kind == w.Kind && other.Process == w.Process }
-		if w.Kind != result.MachineShared || !slices.ContainsFunc(trial.MachineWarnings, known) {
-			trial.MachineWarnings = append(trial.MachineWarnings, w)
-		}
-	}
-	if probe.Machine != nil {
-		trial.Machine = interferenceOf([]result.Trial{trial, probe})
-		trial.ElapsedMS += probe.ElapsedMS
-	}
-	for _, lost := range probe.Lost {
-		if !slices.Contains(trial.Lost, lost) {
-			trial.Lost = append(trial.Lost, lost)
-		}
-	}
-	return trial
-}
 
 // SummarizeSearch fills in what follows from the capacity search of a trial: at which rate the load
 // generator was the bottleneck, and why no rate held. trial has the measures of the full-length
