@@ -114,7 +114,7 @@ func TestCallsOfAClientThatExitsAreLost(t *testing.T) {
 
 // A closed load ends with the client. Its other calls are then both lost and cancelled.
 func TestACallThatIsCancelledSinceTheClientExitedIsLost(t *testing.T) {
-	s := &session{calls: newCalls(), timeout: time.Minute}
+	s := &session{calls: newCalls(caller.Command{}), timeout: time.Minute}
 	s.calls.end(errors.New("it exited"))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
