@@ -22,18 +22,20 @@ type Client interface {
 // sendFunc makes one call.
 type sendFunc func(ctx context.Context, n uint64, message []byte) caller.Outcome
 
-// runCalls makes the calls of a pace in goroutines.
-func runCalls(ctx context.Context, plan pace.Pace, messages *data.Messages, templates metadataTemplates, timeout time.Duration, signal measure.StartSignal, send sendFunc) (*measure.Recorder, time.Time, error) {
+// runCalls makes the calls of a pace in goroutines. Their numbers follow those of the load before.
+func runCalls(ctx context.Context, plan pace.Pace, numbers *data.Numbers, messages *data.Messages, templates metadataTemplates, timeout time.Duration, signal measure.StartSignal, send sendFunc) (*measure.Recorder, time.Time, error) {
+	numbers.Next()
 	ids := newWorkerIDs(plan.InFlight(), messages.Templated() || len(templates) > 0)
 	do := func(ctx context.Context, n uint64) caller.Outcome {
 		id := ids.acquire()
 		defer ids.release(id)
-		message, err := messages.For(data.Call{Number: n, Worker: id})
+		call := data.Call{Number: numbers.Of(n), Worker: id}
+		message, err := messages.For(call)
 		if err != nil {
 			return caller.Outcome{Code: "INTERNAL", Message: "create the message: " + err.Error()}
 		}
 		if len(templates) > 0 {
-			md, err := templates.gRPC(data.Call{Number: n, Worker: id})
+			md, err := templates.gRPC(call)
 			if err != nil {
 				return caller.Outcome{Code: "INTERNAL", Message: "create the metadata: " + err.Error()}
 			}

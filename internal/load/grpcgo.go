@@ -40,6 +40,7 @@ type grpcClient struct {
 	headers   metadata.MD
 	timeout   time.Duration
 	messages  *data.Messages
+	numbers   data.Numbers
 	stream    *stream.Stream // nil: unary
 	templates metadataTemplates
 	reply     atomic.Int64
@@ -132,10 +133,10 @@ func ready(ctx context.Context, channel *grpc.ClientConn) error {
 func (c *grpcClient) Run(ctx context.Context, p pace.Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
 	ctx = metadata.NewOutgoingContext(ctx, c.headers)
 	if c.stream == nil {
-		return runCalls(ctx, p, c.messages, c.templates, c.timeout, signal, c.unary)
+		return runCalls(ctx, p, &c.numbers, c.messages, c.templates, c.timeout, signal, c.unary)
 	}
 	streams := grpcgo.NewStreams(c.stream, c.path, c.timeout)
-	recorder, start, err := runCalls(ctx, p, c.messages, c.templates, c.timeout, signal, func(ctx context.Context, n uint64, message []byte) caller.Outcome {
+	recorder, start, err := runCalls(ctx, p, &c.numbers, c.messages, c.templates, c.timeout, signal, func(ctx context.Context, n uint64, message []byte) caller.Outcome {
 		return c.streaming(ctx, streams, n, message)
 	})
 	if err == nil {

@@ -23,6 +23,7 @@ import (
 type wireClient struct {
 	engine   *wire.Engine
 	messages *data.Messages
+	numbers  data.Numbers
 	reply    atomic.Int64 // bytes of the last response
 }
 
@@ -83,7 +84,9 @@ func openWire(ctx context.Context, config wireConfig) (*wireClient, error) {
 	}
 	call.Gzip, call.UserAgent = config.compress, config.userAgent
 	if len(config.templates) > 0 {
-		call.AppendMetadata = config.metadata
+		call.AppendMetadata = func(n uint64, worker int, to []h2.Field) ([]h2.Field, error) {
+			return config.metadata(data.Call{Number: client.numbers.Of(n), Worker: worker}, to)
+		}
 	}
 	fixed := false
 	if call.Message, fixed = config.messages.Constant(); !fixed {
@@ -124,8 +127,7 @@ func hasNoThinkTime(p pace.Pace) bool {
 }
 
 // metadata appends the metadata of a call that are templates.
-func (c wireConfig) metadata(n uint64, worker int, to []h2.Field) ([]h2.Field, error) {
-	call := data.Call{Number: n, Worker: worker}
+func (c wireConfig) metadata(call data.Call, to []h2.Field) ([]h2.Field, error) {
 	if c.http == nil {
 		md, err := c.templates.gRPC(call)
 		return h2.AppendMetadata(to, md), err
@@ -143,11 +145,12 @@ func (c wireConfig) metadata(n uint64, worker int, to []h2.Field) ([]h2.Field, e
 }
 
 func (w *wireClient) Run(ctx context.Context, p pace.Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
+	w.numbers.Next()
 	return w.engine.Run(ctx, p, signal)
 }
 
 func (w *wireClient) appendMessage(n uint64, worker int, to []byte) ([]byte, error) {
-	message, err := w.messages.For(data.Call{Number: n, Worker: worker})
+	message, err := w.messages.For(data.Call{Number: w.numbers.Of(n), Worker: worker})
 	return append(to, message...), err
 }
 

@@ -106,7 +106,7 @@ func (s Spec) bodies(contentType string) (*data.Messages, error) {
 func isJSON(kind string) bool { return kind == "application/json" || strings.HasSuffix(kind, "+json") }
 
 // StartLoad continues the numbers of requests, as [Call.StartLoad] does.
-func (r *Request) StartLoad() { r.numbers.next() }
+func (r *Request) StartLoad() { r.numbers.Next() }
 
 // Path returns the path and query of request n. values are those of its [Flow]; nil: none.
 func (r *Request) Path(n uint64, values Values) ([]byte, error) {

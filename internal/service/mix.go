@@ -2,6 +2,8 @@ package service
 
 import (
 	"slices"
+
+	"rpclab/internal/service/data"
 )
 
 // Mix chooses which of the calls of a service each call of a load is, by their weights. The choice depends on
@@ -15,13 +17,13 @@ type Mix struct {
 
 // loads are those of a session.
 type loads struct {
-	numbers
+	data.Numbers
 	continues bool // the last one is one that another can continue
 }
 
 // NewMix returns the mix of calls. A single call has any weight.
 func NewMix(calls []Spec) Mix {
-	m := Mix{loads: &loads{numbers: numbers{callers: 1}}}
+	m := Mix{loads: &loads{}}
 	divisor := uint64(0)
 	for _, c := range calls {
 		divisor = commonDivisor(max(c.Weight, 1), divisor)
@@ -43,9 +45,9 @@ const golden = 618
 // calls of each kind from 0 again.
 func (m Mix) StartLoad(continues bool) (anew bool) {
 	if anew = !continues || !m.loads.continues; anew {
-		m.loads.restart()
+		m.loads.Restart()
 	} else {
-		m.loads.next()
+		m.loads.Next()
 	}
 	m.loads.continues = continues
 	return anew
@@ -57,7 +59,7 @@ func (m Mix) Of(n uint64) (call int, number uint64) {
 	if len(m.upTo) == 1 {
 		return 0, n
 	}
-	n = m.loads.of(n)
+	n = m.loads.Of(n)
 	group := n / m.every
 	place := (n%m.every*m.step + scrambled(group)) % m.every
 	call, exact := slices.BinarySearch(m.upTo, place)

@@ -11,7 +11,6 @@ import (
 	"net"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
@@ -181,29 +180,19 @@ func (c *Call) Message(n uint64, values Values) ([]byte, error) {
 
 // StartLoad continues the numbers of calls, which each load counts from 0: messages of a file follow those of
 // the load before.
-func (c *Call) StartLoad() { c.numbers.next() }
+func (c *Call) StartLoad() { c.numbers.Next() }
 
 // numbers number the calls of several loads. Callers that share a load take turns.
 type numbers struct {
 	caller, callers uint64
-	base, made      atomic.Uint64 // by this caller
+	data.Numbers    // of the calls of this caller
 }
 
 func numbersOf(s Spec) numbers { return numbers{caller: s.Caller, callers: max(s.Callers, 1)} }
 
 // of returns the number of call n of this load.
 func (n *numbers) of(call uint64) uint64 {
-	number := n.base.Load() + call
-	for made := n.made.Load(); number >= made && !n.made.CompareAndSwap(made, number+1); made = n.made.Load() {
-	}
-	return number*n.callers + n.caller
-}
-
-func (n *numbers) next() { n.base.Store(n.made.Load()) }
-
-func (n *numbers) restart() {
-	n.base.Store(0)
-	n.made.Store(0)
+	return n.Of(call)*n.callers + n.caller
 }
 
 // Constant returns the request if all calls have the same.
