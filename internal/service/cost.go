@@ -13,14 +13,14 @@ import (
 // and Kubernetes has the same limit for an expression.
 const costLimit = 1_000_000
 
-// newProgram returns the program of an expression. A loop in it ends at the limit. An expression without loops has no
-// limit, because counting costs time in every call.
+// newProgram returns the program of an expression, whose texts are bounded. A loop in it ends at the limit. An expression
+// without loops has no limit of operations, because counting costs time in every call.
 func newProgram(env *cel.Env, compiled *cel.Ast) (cel.Program, error) {
 	loops := ast.MatchDescendants(ast.NavigateAST(compiled.NativeRep()), ast.KindMatcher(ast.ComprehensionKind))
 	if len(loops) == 0 {
-		return env.Program(compiled)
+		return env.Program(compiled, boundTexts(env))
 	}
-	return env.Program(compiled, cel.CostLimit(costLimit))
+	return env.Program(compiled, boundTexts(env), cel.CostLimit(costLimit), cel.CostTracking(textCost{}))
 }
 
 // explainCost says what to do about an expression that exceeded the limit.
