@@ -5,10 +5,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"net"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +15,7 @@ import (
 	"rpclab/internal/experiment"
 	"rpclab/internal/measure"
 	"rpclab/internal/service"
+	"rpclab/internal/service/data"
 	"rpclab/internal/service/method"
 )
 
@@ -77,7 +76,7 @@ func readFiles(files map[string]string) (map[string][]byte, error) {
 	read, size := map[string][]byte{}, 0
 	for inside, file := range files {
 		var err error
-		if read[inside], err = readAtMost(file, maxFiles, largeFiles); err != nil {
+		if read[inside], err = data.ReadFile(file, maxFiles, largeFiles); err != nil {
 			return nil, fmt.Errorf("server.files, %s: %w", inside, err)
 		}
 		if size += len(read[inside]); size > maxFiles {
@@ -85,20 +84,6 @@ func readFiles(files map[string]string) (map[string][]byte, error) {
 		}
 	}
 	return read, nil
-}
-
-// readAtMost reads a file of at most so many bytes. A device may have no end. advice is part of the error of a larger file.
-func readAtMost(file string, most int, advice string) ([]byte, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
-	if err == nil && len(text) > most {
-		err = fmt.Errorf("%s has more than %d bytes: %s", file, most, advice)
-	}
-	return text, err
 }
 
 // versions returns the programs to which events roll out, by the names of their services.
@@ -237,7 +222,7 @@ func readTLS(t *experiment.ServiceTLS) (*service.TLS, error) {
 			continue
 		}
 		var err error
-		if *file.into, err = readAtMost(file.path, maxFiles, "set a file in PEM"); err != nil {
+		if *file.into, err = data.ReadFile(file.path, maxFiles, "set a file in PEM"); err != nil {
 			return nil, fmt.Errorf("tls.%s: %w", name, err)
 		}
 	}
@@ -250,7 +235,7 @@ const maxDataFile = 16 << 20
 
 // readData reads a file with the messages of a call.
 func readData(file string) (string, error) {
-	text, err := readAtMost(file, maxDataFile, "shorten it")
+	text, err := data.ReadFile(file, maxDataFile, "shorten it")
 	switch {
 	case err != nil:
 		return "", err

@@ -100,21 +100,42 @@ func (m *Messages) execute(chosen *message, call Call) ([]byte, error) {
 // noEntry matches the error of a template that uses an unknown value.
 var noEntry = regexp.MustCompile(`map has no entry for key ".*"`)
 
+// maxFile is how many bytes of messages a load reads. They are all in memory, also in their encoded form.
+const maxFile = 64 << 20
+
 // Read returns the argument of -d: the text itself, @FILE, or @- for standard input.
 func Read(argument string, stdin io.Reader) (text []byte, name string, err error) {
+	const advice = "shorten it, or send its messages in several loads"
 	file, ok := strings.CutPrefix(argument, "@")
 	switch {
 	case !ok:
 		return []byte(argument), "-d", nil
 	case file == "-":
-		text, err = io.ReadAll(stdin)
+		text, err = readAtMost(stdin, "standard input", maxFile, advice)
 		return text, "standard input", err
 	}
-	text, err = os.ReadFile(file)
-	if err != nil {
+	if text, err = ReadFile(file, maxFile, advice); err != nil {
 		return nil, "", fmt.Errorf("read the data: %w", err)
 	}
 	return text, file, nil
+}
+
+// ReadFile reads a file of at most so many bytes. A device may have no end. advice is part of the error of a larger file.
+func ReadFile(file string, most int, advice string) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readAtMost(f, file, most, advice)
+}
+
+func readAtMost(from io.Reader, name string, most int, advice string) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(from, int64(most)+1))
+	if err == nil && len(text) > most {
+		err = fmt.Errorf("%s has more than %d bytes: %s", name, most, advice)
+	}
+	return text, err
 }
 
 // JSON parses messages of a type: one JSON object, an array, or several objects (NDJSON). Each

@@ -1,6 +1,9 @@
 package data_test
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -169,5 +172,27 @@ func TestTextIsOneBodyAndMayBeATemplate(t *testing.T) {
 	}
 	if got, _ := data.Binary([]byte("{{x")).For(data.Call{}); string(got) != "{{x" {
 		t.Errorf("binary data {{x becomes %q, want it unchanged", got)
+	}
+}
+
+// endless is standard input without an end.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+func TestDataHasALimit(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "large.json")
+	for name, from := range map[string]string{"standard input": "@-", file: "@" + file} {
+		large, err := os.Create(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(large.Truncate(1<<40), large.Close()); err != nil { // no block on the disk
+			t.Fatal(err)
+		}
+		want := name + " has more than 67108864 bytes: shorten it, or send its messages in several loads"
+		if _, _, err := data.Read(from, endless{}); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("-d %s: the error is %v, want %s", from, err, want)
+		}
 	}
 }
