@@ -3,6 +3,7 @@ package load
 import (
 	"fmt"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"runtime"
 	"slices"
@@ -14,7 +15,7 @@ import (
 
 // Check returns an error for settings that contradict each other, before anything is opened.
 func (s Settings) Check() error {
-	for _, check := range []func() error{s.checkTarget, s.checkAuthority, s.checkPace, s.checkNumbers, s.checkConnections} {
+	for _, check := range []func() error{s.checkTarget, s.checkBalance, s.checkAuthority, s.checkPace, s.checkNumbers, s.checkConnections} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -53,7 +54,7 @@ func (s Settings) checkTarget() error {
 			return request.Invalidf("%q is not a URL: use one such as http://127.0.0.1:8080/path", s.Target)
 		}
 		if parsed.Scheme == "http" && s.TLS != (TLS{}) {
-			return request.Invalidf("%q does not use TLS, as flags about TLS demand: write https:", s.Target)
+			return request.Invalidf("%q does not use TLS, as flags about TLS demand: write https:", parsed.Redacted())
 		}
 		return nil
 	case s.Cores > 1 && s.Engine != Wire:
@@ -73,6 +74,25 @@ func (s Settings) checkTarget() error {
 	}
 	_, err := parseTarget(s.Target)
 	return err
+}
+
+// checkBalance rejects a policy for a target that has one address, whatever its names resolve to.
+func (s Settings) checkBalance() error {
+	if s.Balance != RoundRobin {
+		return nil
+	}
+	name := s.Target
+	if parsed, err := url.Parse(s.Target); s.HTTP != "" && err == nil {
+		name = address(parsed)
+	}
+	servers, err := parseTarget(name)
+	if err != nil || len(servers) > 1 {
+		return err
+	}
+	if _, err := netip.ParseAddr(servers[0].host); err == nil || servers[0].socket != "" {
+		return request.Invalidf("--balance %s chooses among several addresses, and %s is one: leave it out, or use a target with several", RoundRobin, name)
+	}
+	return nil
 }
 
 func (s Settings) checkAuthority() error {

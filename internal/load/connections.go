@@ -17,6 +17,9 @@ const connectTimeout = 10 * time.Second
 
 func (s Settings) checkConnections() error {
 	options := s.ConnectionOptions
+	if s.PerCall && (options.Streams != 0 || options.IdleClose != 0) {
+		return request.Invalidf("--connections per-call makes one call on each connection, which --streams and --idle-close do not change: leave them out")
+	}
 	for _, option := range []struct {
 		flag  string
 		given bool

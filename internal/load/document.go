@@ -73,6 +73,9 @@ func (l *Load) Complete(d result.Document, selfTest *SelfTestResult, why string)
 	if unused := l.to.addUnused(arm.Backends); len(unused) > 0 && arm.Calls > 0 {
 		warn(fmt.Sprintf("%s answered no call, although --balance %s sends calls to every address", strings.Join(unused, ", "), RoundRobin))
 	}
+	if l.to.balanced() && !l.to.several() {
+		warn(fmt.Sprintf("%s has one address, so --balance %s had no effect", l.Name(), RoundRobin))
+	}
 	if text := l.endedFirst(*arm); text != "" {
 		warn(text)
 	}

@@ -59,6 +59,10 @@ func TestContradictorySettingsAreRejected(t *testing.T) {
 		"does not use TLS":                   with(func(s *Settings) { s.HTTP, s.Call, s.Target, s.TLS.Insecure = "GET", "", "http://localhost", true }),
 		"--warmup must be a number":          with(func(s *Settings) { s.Warmup = -1 }),
 		"--connections must be 1 to":         with(func(s *Settings) { s.Connections = MaxUsers + 1 }),
+		"and 127.0.0.1:50051 is one":         with(func(s *Settings) { s.Balance = RoundRobin }),
+		"and unix:///a is one":               with(func(s *Settings) { s.Balance, s.Target = RoundRobin, "unix:///a" }),
+		"and [::1]:80 is one":                with(func(s *Settings) { s.HTTP, s.Call, s.Target, s.Balance = "GET", "", "http://[::1]", RoundRobin }),
+		"which --streams and --idle-close":   with(func(s *Settings) { s.PerCall, s.IdleClose = true, time.Second }),
 		"--duration must be a duration such": with(func(s *Settings) { s.Duration = -1 }),
 	} {
 		if err := settings.Check(); err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, ErrInvalid) {

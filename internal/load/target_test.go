@@ -183,7 +183,7 @@ func TestALoadContinuesWithTheOtherAddresses(t *testing.T) {
 	}
 }
 
-// names is a DNS server that knows all.example with two addresses.
+// names is a DNS server that knows all.example with two addresses, and one.example with one.
 func names(t *testing.T) (address string) {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -193,8 +193,8 @@ func names(t *testing.T) (address string) {
 	started := make(chan struct{})
 	server := &dns.Server{PacketConn: conn, NotifyStartedFunc: func() { close(started) }, Handler: dns.HandlerFunc(func(w dns.ResponseWriter, question *dns.Msg) {
 		answer := new(dns.Msg).SetReply(question)
-		if q := question.Question[0]; q.Name == "all.example." && q.Qtype == dns.TypeA {
-			for _, ip := range []string{"127.0.0.1", "127.0.0.2"} {
+		if q := question.Question[0]; q.Qtype == dns.TypeA {
+			for _, ip := range map[string][]string{"all.example.": {"127.0.0.1", "127.0.0.2"}, "one.example.": {"127.0.0.1"}}[q.Name] {
 				answer.Answer = append(answer.Answer, &dns.A{Hdr: dns.RR_Header{Name: q.Name, Rrtype: dns.TypeA, Class: dns.ClassINET, Ttl: 1}, A: net.ParseIP(ip)})
 			}
 		}
@@ -221,6 +221,20 @@ func TestANameResolvesToAllItsAddresses(t *testing.T) {
 		}
 		if arm.Config["balance"] != RoundRobin || len(arm.Config["addresses"].([]string)) != 2 {
 			t.Errorf("%s: the document says addresses %v, balance %v", engine, arm.Config["addresses"], arm.Config["balance"])
+		}
+	}
+}
+
+// Such a name may have several addresses elsewhere, so it is no error.
+func TestAPolicyForANameWithOneAddressIsWarnedOf(t *testing.T) {
+	_, only := greetAt(t, "tcp", "127.0.0.1:0")
+	_, port, _ := net.SplitHostPort(only.Addr().String())
+	for balance, want := range map[string]bool{RoundRobin: true, PickFirst: false} {
+		settings := validSettings()
+		settings.Balance, settings.Calls, settings.Target = balance, 5, "dns://"+names(t)+"/one.example:"+port
+		text := strings.Join(run(t, settings).Warnings, "\n")
+		if warns := strings.Contains(text, "one.example:"+port+" has one address, so --balance round_robin had no effect"); warns != want {
+			t.Errorf("%s: the warnings are %q, want one of --balance: %v", balance, text, want)
 		}
 	}
 }
