@@ -25,11 +25,13 @@ func (l *Load) openHTTP(ctx context.Context) error {
 	if err != nil {
 		return request.Invalid(err)
 	}
-	l.settings.Target = to.Redacted() // results must not contain the password
+	public := *to
+	public.User = nil // results must not contain the name and the password of a user
+	l.settings.Target = public.String()
 	l.method = settings.HTTP + " " + l.settings.Target
 	for _, r := range to.RequestURI() {
 		if r <= ' ' || r > '~' {
-			return request.Invalidf("%q contains %q, which must be escaped in a URL: write %s", settings.Target, r, url.QueryEscape(string(r)))
+			return request.Invalidf("%q contains %q, which must be escaped in a URL: write %s", to.Redacted(), r, url.QueryEscape(string(r)))
 		}
 	}
 	headers, err := settings.headers()
