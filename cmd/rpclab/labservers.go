@@ -17,6 +17,7 @@ import (
 	"rpclab/internal/cluster"
 	"rpclab/internal/experiment"
 	"rpclab/internal/language"
+	"rpclab/internal/process"
 	"rpclab/internal/security"
 	"rpclab/internal/workload"
 )
@@ -102,14 +103,17 @@ certificate has no name of a node, which 'rpclab load' does not need.`,
 }
 
 func labStreams(c *cobra.Command, where labFlags, listen, dir, client string) (err error) {
+	remove := func() error { return os.RemoveAll(dir) }
 	if dir == "" {
-		if dir, err = os.MkdirTemp("", "rpclab-keys-"); err != nil {
+		temporary, err := process.NewTempDir() // the next run removes it if this process is killed
+		if err != nil {
 			return err
 		}
+		dir, remove = temporary.Path, temporary.Remove
 	} else if err := os.Mkdir(dir, 0o700); err != nil {
 		return fmt.Errorf("%w\nChoose another directory with --keys-dir, or remove this one", err)
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	defer func() { err = errors.Join(err, remove()) }()
 	authority, err := security.NewAuthority()
 	if err != nil {
 		return err

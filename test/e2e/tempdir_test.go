@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -64,5 +65,29 @@ func TestARunRemovesTheTemporaryDirectoriesOfKilledRunsOnly(t *testing.T) {
 	}
 	if all := tempDirs(temporary); !slices.Equal(all, []string{kept}) {
 		t.Errorf("after the next run there are %v, want %s of the run in progress only", all, kept)
+	}
+}
+
+// The keys of the streams study would stay in a directory of another name.
+func TestKilledLabsLeaveTheirKeysWhereTheNextRunRemovesThem(t *testing.T) {
+	t.Parallel()
+	temporary := t.TempDir()
+	lab := command(t, t.TempDir(), "lab", "up", "streams", "--port", strconv.Itoa(unusedPorts(t, 1)))
+	lab.Env = append(lab.Env, "TMPDIR="+temporary)
+	if err := lab.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = lab.Process.Kill(); _ = lab.Wait() })
+	keys := func(pattern string) int {
+		all, _ := filepath.Glob(filepath.Join(temporary, pattern, "keys.json")) // the pattern is valid
+		return len(all)
+	}
+	testkit.Await(t, "the lab has written its keys", func() bool { return keys("*") == 1 })
+	if err := lab.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = lab.Wait()
+	if keys("rpclab-run-*") != 1 {
+		t.Error("the keys are not in a directory that the next run removes")
 	}
 }
