@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/reflection"
+	reflectionv1 "google.golang.org/grpc/reflection/grpc_reflection_v1"
 	alpha "google.golang.org/grpc/reflection/grpc_reflection_v1alpha"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -143,6 +145,58 @@ func TestASilentReflectionServiceIsReportedWithAHint(t *testing.T) {
 	_, err := method.Find(ctx, method.FromServer(server(t, v1, silent), nil), "rpclab.v1.Greeter/SayHello")
 	if want := "server reflection: no answer in time; describe the methods with --proto FILE or --protoset FILE"; err == nil || err.Error() != want {
 		t.Errorf("the error is %v, want %s", err, want)
+	}
+}
+
+// hostileReflection answers each question by a function.
+type hostileReflection struct {
+	reflectionv1.UnimplementedServerReflectionServer
+	answer func(*reflectionv1.ServerReflectionRequest) (*reflectionv1.ServerReflectionResponse, error)
+}
+
+func (h hostileReflection) ServerReflectionInfo(stream reflectionv1.ServerReflection_ServerReflectionInfoServer) error {
+	for {
+		question, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		answer, err := h.answer(question)
+		if err != nil {
+			return err
+		}
+		if err := stream.Send(answer); err != nil {
+			return err
+		}
+	}
+}
+
+func TestErrorsOfAHostileReflectionService(t *testing.T) {
+	asked := 0
+	// Each file imports another one, without end.
+	endless := func(*reflectionv1.ServerReflectionRequest) (*reflectionv1.ServerReflectionResponse, error) {
+		asked++
+		file, err := proto.Marshal(&descriptorpb.FileDescriptorProto{
+			Name: proto.String(strconv.Itoa(asked) + ".proto"), Dependency: []string{strconv.Itoa(asked+1) + ".proto"}, Package: proto.String(strings.Repeat("a", 3<<20)),
+		})
+		return &reflectionv1.ServerReflectionResponse{MessageResponse: &reflectionv1.ServerReflectionResponse_FileDescriptorResponse{
+			FileDescriptorResponse: &reflectionv1.FileDescriptorResponse{FileDescriptorProto: [][]byte{file}},
+		}}, err
+	}
+	cancelled := func(*reflectionv1.ServerReflectionRequest) (*reflectionv1.ServerReflectionResponse, error) {
+		return nil, status.Error(codes.Canceled, "the upstream was reset")
+	}
+	for want, answer := range map[string]func(*reflectionv1.ServerReflectionRequest) (*reflectionv1.ServerReflectionResponse, error){
+		"server reflection: the files have more than 67108864 bytes; describe the methods with --proto": endless,
+		"server reflection: the upstream was reset (Canceled); send the metadata":                       cancelled,
+	} {
+		channel := server(t, func(s *grpc.Server) { reflectionv1.RegisterServerReflectionServer(s, hostileReflection{answer: answer}) })
+		_, err := method.Find(t.Context(), method.FromServer(channel, nil), "rpclab.v1.Greeter/SayHello")
+		if err == nil || !strings.HasPrefix(err.Error(), want) || errors.Is(err, context.Canceled) {
+			t.Errorf("the error is %v, want %s, and no interrupt", err, want)
+		}
+	}
+	if asked > 30 {
+		t.Errorf("the server was asked for %d files of 3 MiB, want at most 30", asked)
 	}
 }
 

@@ -82,9 +82,9 @@ func (r reflection) ask(ctx context.Context, do func(*reflectionStream) error) e
 	for _, version := range []string{reflectionV1, reflectionV1Alpha} {
 		stream, err := r.channel.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, version)
 		if err == nil {
-			err = do(&reflectionStream{stream})
+			err = do(&reflectionStream{ctx: ctx, stream: stream})
 		} else {
-			err = explained(err)
+			err = explained(ctx, err)
 		}
 		if status.Code(err) != codes.Unimplemented {
 			return err
@@ -94,25 +94,32 @@ func (r reflection) ask(ctx context.Context, do func(*reflectionStream) error) e
 }
 
 // reflectionStream is a stream of reflection requests and responses.
-type reflectionStream struct{ stream grpc.ClientStream }
+type reflectionStream struct {
+	ctx    context.Context // of the user
+	stream grpc.ClientStream
+	size   int // bytes of all files so far
+}
+
+// maxFiles is how many bytes the files of a server may have.
+const maxFiles = 64 << 20
 
 func (t *reflectionStream) ask(question *reflectionv1.ServerReflectionRequest) (*reflectionv1.ServerReflectionResponse, error) {
 	answer := new(reflectionv1.ServerReflectionResponse)
 	// An error here is only io.EOF; RecvMsg returns the cause.
 	_ = t.stream.SendMsg(question)
 	if err := t.stream.RecvMsg(answer); err != nil {
-		return nil, explained(err)
+		return nil, explained(t.ctx, err)
 	}
 	return answer, nil
 }
 
-// explained returns the error of a stream in plain words.
-func explained(err error) error {
+// explained returns the error of a stream in plain words. A server may answer CANCELLED too.
+func explained(ctx context.Context, err error) error {
 	code, message := status.Code(err), status.Convert(err).Message()
 	switch {
 	case code == codes.Unimplemented:
 		return err
-	case code == codes.Canceled:
+	case code == codes.Canceled && errors.Is(ctx.Err(), context.Canceled):
 		return context.Canceled
 	case code == codes.DeadlineExceeded:
 		return fmt.Errorf("server reflection: %w in time; %s", ErrNoAnswer, fileHint)
@@ -157,6 +164,9 @@ func (t *reflectionStream) addFiles(answer *reflectionv1.ServerReflectionRespons
 		return nil, fmt.Errorf("server reflection: %s (%s)", e.ErrorMessage, codes.Code(e.ErrorCode))
 	}
 	for _, data := range answer.GetFileDescriptorResponse().GetFileDescriptorProto() {
+		if t.size += len(data); t.size > maxFiles {
+			return nil, fmt.Errorf("server reflection: the files have more than %d bytes; %s", maxFiles, fileHint)
+		}
 		file := new(descriptorpb.FileDescriptorProto)
 		if err := proto.Unmarshal(data, file); err != nil {
 			return nil, fmt.Errorf("server reflection: a file is not a descriptor: %w", err)
