@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -21,7 +22,7 @@ func main() {
 	command.SetArgs(withTwoDashes(os.Args[1:]))
 	executed, err := command.ExecuteContextC(ctx)
 	if err != nil && !errors.Is(err, errReported) {
-		text := strings.ReplaceAll(err.Error(), context.Canceled.Error(), "interrupted")
+		text := printable(strings.ReplaceAll(err.Error(), context.Canceled.Error(), "interrupted"))
 		fmt.Fprintln(os.Stderr, "rpclab:", named(strings.TrimPrefix(text, "rpclab "))) // which many errors begin with, before a command
 		if defaults := executed.Annotations[appliedDefaults]; defaults != "" && exitCode(err) == exitUsage {
 			fmt.Fprintln(os.Stderr, "rpclab:", defaults)
@@ -29,6 +30,16 @@ func main() {
 	}
 	stop()
 	os.Exit(exitCode(err))
+}
+
+// printable replaces the control characters of a message, which may be those of a server, except for line breaks and tabs.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) {
+			return ' '
+		}
+		return r
+	}, text)
 }
 
 func root() *cobra.Command {

@@ -116,3 +116,11 @@ func TestInvalidSettingsAreRejectedBeforeTheFirstCall(t *testing.T) {
 		t.Errorf("without a server the calls are %+v, %v; want 1 call that is UNAVAILABLE", calls, err)
 	}
 }
+
+func TestTheSummaryPrintsNoControlCharactersOfAServer(t *testing.T) {
+	var out strings.Builder
+	Print(&out, []Call{{Code: "INTERNAL", Message: "\x1b[2Jwrong\nnumber"}}, Settings{})
+	if want := "failed     1 INTERNAL: [2Jwrong number\n"; !strings.Contains(out.String(), want) {
+		t.Errorf("the summary is %q, want %q", out.String(), want)
+	}
+}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	terminal "rpclab/internal/load/summary"
 )
 
 // Summary summarizes a load. TPS are per second.
@@ -126,7 +128,7 @@ func Print(out io.Writer, calls []Call, settings Settings) {
 		fmt.Fprintf(out, "answered   %s\n", summary.AnsweredLatency)
 	}
 	for _, code := range sorted(summary.Errors) {
-		fmt.Fprintf(out, "failed     %d %s: %s\n", summary.Errors[code], code, first(calls, code))
+		fmt.Fprintf(out, "failed     %d %s: %s\n", summary.Errors[code], code, terminal.Clean(first(calls, code)))
 	}
 	if limit == 0 {
 		return

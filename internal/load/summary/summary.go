@@ -94,7 +94,7 @@ func head(out page, document result.Document, arm result.Arm) {
 	paragraph(out, how)
 	paragraph(out, report.Machine(document.Machine)+", "+document.Started.UTC().Format("2006-01-02 15:04:05 UTC"))
 	for _, w := range document.MachineWarnings {
-		out.alarm("Warning: " + clean(w.Text) + ".")
+		out.alarm("Warning: " + Clean(w.Text) + ".")
 	}
 	if len(arm.Trials) > 0 && arm.Trials[0].WarmUp != nil && arm.Trials[0].WarmUp.Steady {
 		paragraph(out, fmt.Sprintf("Rate and latency were steady after %.1f s of warm-up.", arm.Trials[0].WarmUp.TookMS/1e3))
@@ -171,7 +171,7 @@ func byName(out io.Writer, all map[string]result.NamedCalls) {
 	fmt.Fprintf(out, "\n%-32s%9s %9s %9s %9s\n", "call", "calls", "lost", "p50 ms", "p99 ms")
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		c := all[name]
-		fmt.Fprintf(out, "%-32s%9s %9s %9s %9s\n", truncate(clean(name), 31), count(c.Due), count(c.Due-c.Answered),
+		fmt.Fprintf(out, "%-32s%9s %9s %9s %9s\n", truncate(Clean(name), 31), count(c.Due), count(c.Due-c.Answered),
 			atLeast(c.Latency.Figure("p50")), atLeast(c.Latency.Figure("p99")))
 	}
 }
@@ -211,7 +211,7 @@ func failures(out page, arm result.Arm) {
 		if arm.Errors[code] == 0 {
 			continue
 		}
-		text := fmt.Sprintf("%s: %s (%.3g %%)", clean(code), count(arm.Errors[code]), 100*float64(arm.Errors[code])/float64(arm.Calls))
+		text := fmt.Sprintf("%s: %s (%.3g %%)", Clean(code), count(arm.Errors[code]), 100*float64(arm.Errors[code])/float64(arm.Calls))
 		item(out, text+report.Messages(arm, code))
 	}
 }
@@ -233,7 +233,7 @@ func backends(out io.Writer, counts map[string]uint64) {
 			item(out, fmt.Sprintf("and %d more", len(counts)-maxBackends))
 			return
 		}
-		item(out, fmt.Sprintf("%s: %s (%.3g %%)", truncate(clean(id), 50), calls(counts[id]), 100*float64(counts[id])/float64(all)))
+		item(out, fmt.Sprintf("%s: %s (%.3g %%)", truncate(Clean(id), 50), calls(counts[id]), 100*float64(counts[id])/float64(all)))
 	}
 }
 
@@ -244,8 +244,8 @@ func byCount(counts map[string]uint64) []string {
 	return keys
 }
 
-// clean makes foreign text safe to print on one line of a terminal.
-func clean(text string) string {
+// Clean makes foreign text safe to print on one line of a terminal.
+func Clean(text string) string {
 	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
 			return ' '

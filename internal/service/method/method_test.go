@@ -189,7 +189,9 @@ func TestErrorsOfAHostileReflectionService(t *testing.T) {
 		"server reflection: the files have more than 67108864 bytes; describe the methods with --proto": endless,
 		"server reflection: the upstream was reset (Canceled); send the metadata":                       cancelled,
 	} {
-		channel := server(t, func(s *grpc.Server) { reflectionv1.RegisterServerReflectionServer(s, hostileReflection{answer: answer}) })
+		channel := server(t, func(s *grpc.Server) {
+			reflectionv1.RegisterServerReflectionServer(s, hostileReflection{answer: answer})
+		})
 		_, err := method.Find(t.Context(), method.FromServer(channel, nil), "rpclab.v1.Greeter/SayHello")
 		if err == nil || !strings.HasPrefix(err.Error(), want) || errors.Is(err, context.Canceled) {
 			t.Errorf("the error is %v, want %s, and no interrupt", err, want)
