@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"encoding/base64"
 	"maps"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -101,15 +100,6 @@ func (l *Load) openHTTP(ctx context.Context) error {
 	}
 	l.client = client
 	return nil
-}
-
-// address returns the address of a URL.
-func address(target *url.URL) string {
-	port := target.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[target.Scheme]
-	}
-	return net.JoinHostPort(target.Hostname(), port)
 }
 
 // framingHeaders determine the end of a request and the use of the connection. The engine sets

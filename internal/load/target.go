@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"net"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -168,4 +169,13 @@ func addressOf(remote net.Addr) string {
 		return unixScheme + remote.String()
 	}
 	return remote.String()
+}
+
+// address returns the address of a URL.
+func address(target *url.URL) string {
+	port := target.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[target.Scheme]
+	}
+	return net.JoinHostPort(target.Hostname(), port)
 }
