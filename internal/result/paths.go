@@ -153,6 +153,9 @@ func shorten(text string, startsPath func(before string) bool) string {
 // request is the end of a text before the path of a request, such as "GET ".
 var request = regexp.MustCompile(`\b(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS) $`)
 
+// shortFlag is the end of a text before the path of a flag of one letter, such as -I.
+var shortFlag = regexp.MustCompile(`(?:^|[\s"',=\[])-[A-Za-z]$`)
+
 var insidePath = regexp.MustCompile(`[\w./~+%-]`)
 
 // startsPath reports whether a slash after this text is the first of a path.
@@ -160,7 +163,7 @@ func startsPath(before string) bool {
 	if strings.HasSuffix(before, "unix://") || strings.HasSuffix(before, "file://") {
 		return true
 	}
-	return before == "" || !insidePath.MatchString(before[len(before)-1:]) && !request.MatchString(before)
+	return before == "" || shortFlag.MatchString(before[max(0, len(before)-3):]) || !insidePath.MatchString(before[len(before)-1:]) && !request.MatchString(before)
 }
 
 func lastElement(file string) string {

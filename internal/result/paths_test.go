@@ -22,6 +22,7 @@ func TestTextsLoseTheirPaths(t *testing.T) {
 		"/rpclab.v1.Greeter/SayHello":                                     "/rpclab.v1.Greeter/SayHello",
 		"GET http://127.0.0.1:8080/home/items/7, https://a.example/usr/x": "GET http://127.0.0.1:8080/home/items/7, https://a.example/usr/x",
 		"GET /home/feed: open loop, and POST /data/orders":                "GET /home/feed: open loop, and POST /data/orders",
+		"protoc -I/home/alice/protos, [-c/etc/my/x] a-b/home/x":           "protoc -I…/protos, [-c…/x] a-b/home/x",
 		"WIDGET /home/alice/x":                                            "WIDGET …/x",
 		"./tests/tmp/mine.yaml ../usr/x access_log /dev/null 1/2":         "./tests/tmp/mine.yaml ../usr/x access_log /dev/null 1/2",
 	} {
