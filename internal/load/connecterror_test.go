@@ -120,11 +120,14 @@ func TestTLSErrorsNameTheirCause(t *testing.T) {
 		{"the server does not offer h2 (HTTP/2) by ALPN", serve(tls.VersionTLS13), TLS{CACert: cert, ServerName: "localhost", Cert: cert, Key: key}},
 		{"the server does not offer h2 (HTTP/2) by ALPN", serve(tls.VersionTLS13, "http/1.1"), TLS{CACert: cert, ServerName: "localhost", Cert: cert, Key: key}},
 	} {
-		for _, engine := range []string{Wire, GRPCGo} {
+		for name, change := range map[string]func(*Settings){
+			"wire": func(*Settings) {}, "grpc-go": func(s *Settings) { s.Engine = GRPCGo }, "a connection for each call": func(s *Settings) { s.PerCall = true },
+		} {
 			settings := validSettings()
-			settings.Engine, settings.Target, settings.TLS, settings.Proto = engine, test.target, test.tls, "../../api/rpclab/v1/greeter.proto"
+			settings.Target, settings.TLS, settings.Proto = test.target, test.tls, "../../api/rpclab/v1/greeter.proto"
+			change(&settings)
 			if _, err := Open(t.Context(), settings); err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("%s: the error is %v, want %q", engine, err, test.want)
+				t.Errorf("%s: the error is %v, want %q", name, err, test.want)
 			}
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"net"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -54,6 +53,17 @@ type wireConfig struct {
 // openWire opens connections and returns when all are ready. With perCall it only tries one; with onDemand it
 // opens one, and calls open the others.
 func openWire(ctx context.Context, config wireConfig) (*wireClient, error) {
+	if config.perCall { // its engine opens no connection in advance
+		one := config
+		one.perCall, one.connections = false, 1
+		tried, err := openWire(ctx, one)
+		if err != nil {
+			return nil, err
+		}
+		if err := tried.Close(); err != nil {
+			return nil, err
+		}
+	}
 	atOnce := config.connections
 	if config.onDemand {
 		atOnce = 1
@@ -68,11 +78,6 @@ func openWire(ctx context.Context, config wireConfig) (*wireClient, error) {
 	sources, err := config.connecting.sources()
 	if err != nil {
 		return nil, err
-	}
-	if config.perCall { // Connect opens no connection then
-		if err := tryConnection(ctx, config.target.addresses); err != nil {
-			return nil, remote.connectError(interrupt, err)
-		}
 	}
 	if config.dial == nil && config.target.hasSockets() { // the engine itself dials TCP only
 		config.dial = dialAddress
@@ -106,17 +111,6 @@ func openWire(ctx context.Context, config wireConfig) (*wireClient, error) {
 		return nil, errors.Join(remote.connectError(interrupt, err), client.Close())
 	}
 	return client, nil
-}
-
-// tryConnection opens and closes a connection to one of the addresses.
-func tryConnection(ctx context.Context, addresses []string) (err error) {
-	for _, address := range addresses {
-		var connection net.Conn
-		if connection, err = dialAddress(ctx, address); err == nil {
-			return connection.Close()
-		}
-	}
-	return err
 }
 
 // hasNoThinkTime reports whether a user makes the next call as soon as the last one ended. Such calls have no
