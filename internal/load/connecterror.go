@@ -115,7 +115,11 @@ func (e endpoint) hint(why string) string {
 	case e.http == 2 && says("is this an HTTP/2 port?", "application protocol"):
 		return "leave out --http2 to use HTTP/1.1"
 	case e.http == 0 && says("is this an HTTP/2 port?", "frame too large", "HTTP/1.1 header", "HTTP/1.x"):
-		return "the server does not speak HTTP/2, which gRPC needs: use another port, or call a REST server with 'rpclab load --http' or 'rpclab init --openapi'"
+		try := "use another port"
+		if e.security == nil { // nginx answers clear text with HTTP/1.1 on a port that requires TLS
+			try += ", add --tls if this one requires TLS"
+		}
+		return "the server does not speak HTTP/2, which gRPC needs: " + try + ", or call a REST server with 'rpclab load --http' or 'rpclab init --openapi'"
 	case says("unknown authority"):
 		return "trust its authority with --cacert FILE, or skip the check with --insecure-skip-verify"
 	case says("certificate is valid for", "cannot validate certificate for"):

@@ -56,7 +56,7 @@ func TestConnectErrorsContainAHint(t *testing.T) {
 		{"connection refused: no server listens there", "127.0.0.1:1", TLS{}},
 		{"lookup nobody.invalid", "nobody.invalid:50051", TLS{}},
 		{"the server closed the connection; it may require --tls", closing, TLS{}},
-		{"the server does not speak HTTP/2, which gRPC needs", rest, TLS{}},
+		{"the server does not speak HTTP/2, which gRPC needs: use another port, add --tls if this one requires TLS", rest, TLS{}},
 		{"the server does not speak HTTP/2, which gRPC needs", page, TLS{}},
 		{"unknown authority: trust its authority with --cacert FILE", secure, TLS{On: true, ServerName: "localhost"}},
 		{"set a name in the certificate with --servername", secure, TLS{CACert: cert, Cert: cert, Key: key, ServerName: "elsewhere"}},
