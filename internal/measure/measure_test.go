@@ -7,9 +7,11 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/google/go-cmp/cmp"
@@ -141,6 +143,32 @@ func TestBackendsAreBounded(t *testing.T) {
 	}
 	if names := len(measurement.Backends); names > measure.MaxBackends+1 || calls != 3000 || measurement.Backends[measure.OtherBackends] < 3000-measure.MaxBackends {
 		t.Errorf("%d names of %d calls, and %d calls of others; want %d names at most, and others for the rest of 3000 calls", names, calls, measurement.Backends[measure.OtherBackends], measure.MaxBackends)
+	}
+}
+
+// TestTextsOfServersAreShortened: a header list may have 16 MiB, and each code has five reasons.
+func TestTextsOfServersAreShortened(t *testing.T) {
+	long := strings.Repeat("ü", 1<<20)
+	all := measure.NewRecorder(0)
+	for part := range 3 {
+		recorder := measure.NewRecorder(0)
+		recorder.Record(good(long, 0, 0, ms))
+		recorder.Record(measure.Call{Done: ms, Code: "INTERNAL", Message: string(rune('a'+part)) + long})
+		all.Merge(recorder)
+	}
+	measurement := measured(t, all)
+	texts := []string{measurement.Samples["INTERNAL"]}
+	for _, reason := range measurement.Reasons["INTERNAL"] {
+		texts = append(texts, reason.Message)
+	}
+	texts = slices.AppendSeq(texts, maps.Keys(measurement.Backends))
+	if len(texts) != 5 {
+		t.Errorf("there are %d texts, want a sample, three reasons and a backend", len(texts))
+	}
+	for _, text := range texts {
+		if len(text) > 4<<10+len("…") || !utf8.ValidString(text) || !strings.HasSuffix(text, "ü…") {
+			t.Errorf("a text of %d bytes ends with %q", len(text), text[len(text)-5:])
+		}
 	}
 }
 

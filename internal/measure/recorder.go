@@ -84,6 +84,7 @@ func (r *Recorder) Record(call Call) {
 	}
 	if call.Code != OK {
 		addTo(&r.failedLateness, call.Sent-call.Due)
+		call.Message = shortened(call.Message)
 		failed := r.failure(call.Code, call.Message)
 		failed.calls++
 		failed.reasons = failure.Add(failed.reasons, call.Message, 1)
@@ -142,8 +143,19 @@ const (
 	OtherBackends = "others"
 )
 
+// maxText is how much of a text of a server is kept, in bytes.
+const maxText = 4 << 10
+
+func shortened(text string) string {
+	if len(text) <= maxText {
+		return text
+	}
+	return strings.ToValidUTF8(strings.Clone(text[:maxText]), "") + "…"
+}
+
 // backend returns what is recorded of a backend.
 func (r *Recorder) backend(id string) *backend {
+	id = shortened(id)
 	known := r.backends[id]
 	if known == nil { // it may be a name that is not UTF-8, which is in no map
 		id = strings.ToValidUTF8(id, "\ufffd")
