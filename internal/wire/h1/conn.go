@@ -301,11 +301,11 @@ func (c *Conn) readHead(p []byte) (took int, more bool, err error) {
 	const headEnd = "\r\n\r\n"
 	searched := max(0, min(c.searched, len(p))-len(headEnd)+1)
 	end := bytes.Index(p[searched:], []byte(headEnd))
+	if end < 0 && len(p) > c.limits.Head || end >= 0 && searched+end+len(headEnd) > c.limits.Head {
+		return 0, false, violation("a head of over %d bytes (raise the limit with rpclab load --max-header-list)", c.limits.Head)
+	}
 	if end < 0 {
 		c.searched = len(p)
-		if len(p) > c.limits.Head {
-			return 0, false, violation("a head of over %d bytes (raise the limit with rpclab load --max-header-list)", c.limits.Head)
-		}
 		if len(p) >= 5 && string(p[:5]) != "HTTP/" {
 			return 0, false, violation("the response begins with %q: is this an HTTP/1.1 port?", p[:min(len(p), 40)])
 		}

@@ -1,6 +1,7 @@
 package h1
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -155,6 +156,21 @@ func TestErrorsQuoteLittle(t *testing.T) {
 		c.Start(&h2.Stream{Payload: []byte("GET / HTTP/1.1\r\n\r\n")})
 		if err := c.Feed([]byte("HTTP/1.1 200 OK\r\n" + said + "\r\n\r\n")); err == nil || len(err.Error()) > 1000 {
 			t.Errorf("%.30q: %.100v, want a short error", said, err)
+		}
+	}
+}
+
+func TestAHeadMayBeAsLongAsItsLimit(t *testing.T) {
+	const head = "HTTP/1.1 200 OK\r\nX: y\r\nContent-Length: 0\r\n\r\n"
+	for limit, fits := range map[int]bool{len(head): true, len(head) - 1: false} {
+		for _, first := range []int{0, 10, len(head) - 1} { // bytes of the first read
+			h := &handler{}
+			c := New(h, Limits{Head: limit})
+			c.Start(&h2.Stream{})
+			err := errors.Join(c.Feed([]byte(head[:first])), c.Feed([]byte(head[first:])))
+			if (err == nil) != fits || len(h.done) != 1 {
+				t.Errorf("limit %d, head of %d bytes, %d of them first: error %v, %d done", limit, len(head), first, err, len(h.done))
+			}
 		}
 	}
 }
