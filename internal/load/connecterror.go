@@ -124,6 +124,10 @@ func (e endpoint) hint(why string) string {
 		return "trust its authority with --cacert FILE, or skip the check with --insecure-skip-verify"
 	case says("certificate is valid for", "cannot validate certificate for"):
 		return "set a name in the certificate with --servername NAME"
+	case says("certificate is not valid for any names", "legacy Common Name"):
+		return "the certificate names no host: use one with subject alternative names on the server, or skip the check with --insecure-skip-verify"
+	case says("certificate has expired or is not yet valid"):
+		return "renew the certificate of the server or set the clock of this machine, or skip the check with --insecure-skip-verify"
 	case e.http == 0 && says("application protocol", "missing selected ALPN"):
 		return "the server does not offer h2 (HTTP/2) by ALPN, which gRPC over TLS needs: enable HTTP/2 on the server or use another port"
 	case e.hasCertificate() && says("certificate required", "bad certificate", "unknown certificate", "expired certificate", "revoked certificate", "unsupported certificate", "access denied", "handshake failure"):

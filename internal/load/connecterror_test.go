@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"net"
@@ -129,6 +130,21 @@ func TestTLSErrorsNameTheirCause(t *testing.T) {
 			if _, err := Open(t.Context(), settings); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%s: the error is %v, want %q", name, err, test.want)
 			}
+		}
+	}
+}
+
+// The texts are those of the library.
+func TestInvalidCertificatesOfServersHaveAHint(t *testing.T) {
+	named := &x509.Certificate{DNSNames: []string{"shop.example"}}
+	for want, err := range map[string]error{
+		"set a name in the certificate with --servername NAME": x509.HostnameError{Certificate: named, Host: "elsewhere"},
+		"the certificate names no host":                        x509.HostnameError{Certificate: &x509.Certificate{}, Host: "elsewhere"},
+		"renew the certificate of the server":                  x509.CertificateInvalidError{Cert: named, Reason: x509.Expired},
+		"trust its authority with --cacert FILE":               x509.UnknownAuthorityError{Cert: named},
+	} {
+		if got := new(endpoint).hint("tls: failed to verify certificate: " + err.Error()); !strings.HasPrefix(got, want) {
+			t.Errorf("%v: the hint is %q, want %q", err, got, want)
 		}
 	}
 }
