@@ -18,7 +18,7 @@ import (
 // slowest reading took. In a cluster, some messages take several times as long as others.
 const (
 	startDelay      = 50 * time.Millisecond
-	blockStartDelay = 5 * time.Millisecond // of a block, of which there are many
+	blockStartDelay = 5 * time.Millisecond // of a block, of which there are many; also without readings
 	startTrips      = 4
 )
 

@@ -12,6 +12,7 @@ import (
 	"rpclab/internal/experiment"
 	"rpclab/internal/language"
 	"rpclab/internal/measure"
+	"rpclab/internal/pace"
 	"rpclab/internal/process/running"
 	"rpclab/internal/result"
 	"rpclab/internal/service"
@@ -54,7 +55,7 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 	o.Watch = l.progress.listener != nil && l.phase != PhaseRehearse // listeners add up what is measured
 	limited, cancel := context.WithTimeout(ctx, l.trial.timeout)
 	defer cancel()
-	start, err := l.start(limited)
+	start, err := l.start(limited, o.Pace)
 	if err != nil {
 		endMemory()
 		measured.MachineWarnings = endMachine()
@@ -179,15 +180,15 @@ func eventPhase(t experiment.Trial, e result.Event, start time.Time) Phase {
 	return p
 }
 
-// start returns when the callers shall start. The only caller of a block does so as soon as it is asked, if it is
-// on this machine and so has the same clock. A program in another language first reads the load, so its first call would
-// be late by that time.
-func (l loader) start(ctx context.Context) (time.Time, error) {
+// start returns when the callers shall start a load. The only caller of a block, if it is on this machine, has the same
+// clock and can start as soon as it is asked. Then the first call of an open loop would be late, because the caller has
+// just been asleep, and that of a program in another language, which first reads the load.
+func (l loader) start(ctx context.Context, load pace.Spec) (time.Time, error) {
 	switch {
-	case l.block && l.callers.isOneLocal() && l.trial.library.language() != language.Go:
-		return time.Now().Add(blockStartDelay), nil
-	case l.block && l.callers.isOneLocal():
+	case l.block && l.callers.isOneLocal() && load.Rate == nil && l.trial.library.language() == language.Go:
 		return time.Now(), nil
+	case l.block && l.callers.isOneLocal():
+		return time.Now().Add(blockStartDelay), nil
 	case l.block:
 		return l.callers.readClocks(ctx, blockStartDelay)
 	}
