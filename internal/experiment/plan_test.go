@@ -160,6 +160,8 @@ func TestNoLookIsBeforeVerdictsArePossible(t *testing.T) {
 		"p50 of an open loop in turns":  {"interleaved", open, "[p50]", 1, Options{}, []int{1, 2}},
 		"p99 of an open loop in turns":  {"interleaved", open, "[p50, p99]", 3, Options{MaxRounds: 20}, []int{8, 20}},
 		"p99, too few rounds for it":    {"interleaved", open, "[p50, p99]", 3, Options{}, []int{3, 6}},
+		"a cycle a round":               {"interleaved", "{sequence: 60}", "[p50]", 1, Options{MaxRounds: 20}, []int{4, 8, 20}},
+		"two cycles a round":            {"interleaved", "{open: {rate: 10, duration: 4s}}", "[mean]", 1, Options{MaxRounds: 20}, []int{2, 4, 8, 20}},
 		"balance in turns":              {"interleaved", open, "[balance]", 1, Options{MaxRounds: 8}, []int{4, 8}},
 	} {
 		doc := fmt.Sprintf("experiment: x\nquestion: Which?\ndefaults: {workload: {increment: true}, route: direct, load: %s}\nheadline: %s\nrounds: %d\ndesign: %s\narms: {a0: {}", c.load, c.headline, c.rounds, c.design)

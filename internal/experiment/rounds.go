@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"slices"
+	"time"
 
 	"rpclab/internal/verdict"
 )
@@ -43,10 +44,32 @@ func (r resolved) roundsForVerdict(metric string, pairs int, share float64) int 
 	case metric == "balance": // has one value for each round, and not for each cycle
 		return max(least, verdict.MinRounds)
 	}
+	if blocks := r.mostBlocks(); blocks > 0 { // each cycle has one
+		least = max(least, (verdict.MinRounds+blocks-1)/blocks)
+	}
 	if calls := r.fewestCalls(); calls > 0 {
 		least = max(least, (verdict.MinRounds*callsOfGroup[metric]+calls-1)/calls)
 	}
 	return least
+}
+
+// mostBlocks returns into how many blocks a round of arms in turns is divided at most: those of its longest load have 50
+// calls, or take 2 s (package lab); 0: it depends on the responses.
+func (r resolved) mostBlocks() (most int) {
+	for _, configs := range r.configs {
+		for _, c := range configs {
+			calls := c.Load.calls()
+			if calls == 0 {
+				return 0
+			}
+			blocks := (calls + 25) / 50
+			if c.Load.Open != nil {
+				blocks = max(blocks, int((c.Load.Open.Duration+time.Second)/(2*time.Second)))
+			}
+			most = max(most, blocks, 1)
+		}
+	}
+	return most
 }
 
 // headline returns the headline metrics, or those of an experiment that names none.
