@@ -4,6 +4,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"time"
 
@@ -132,6 +133,9 @@ type Nodes interface {
 	// Cordon cordons n nodes and affects no backend.
 	Cordon(ctx context.Context, n int) ([]string, error)
 }
+
+// ErrOutOfReach means that an event cannot reach the servers, because rpclab did not start their processes.
+var ErrOutOfReach = errors.New("rpclab did not start the process of the server")
 
 // Unmeasured is implemented by a [Deployment] that may be unable to measure its backends.
 type Unmeasured interface {

@@ -43,6 +43,17 @@ func performEvents(ctx context.Context, bed testbed, events []experiment.Event, 
 	}
 }
 
+// outOfReach returns the error of the first event that could not reach the servers; nil: all could. A trial without its
+// kill would show that a kill costs nothing.
+func outOfReach(performed []analysis.PerformedEvent) error {
+	for _, p := range performed {
+		if errors.Is(p.Err, cluster.ErrOutOfReach) {
+			return p.Err
+		}
+	}
+	return nil
+}
+
 // errTooLate is the error of an event that was due after the end of its load.
 var errTooLate = errors.New("the load ended before the event")
 

@@ -72,7 +72,7 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 	jvms := endJVMs()
 	performed := endEvents()
 	measured.MachineWarnings = endMachine()
-	if err != nil {
+	if err = cmp.Or(err, outOfReach(performed)); err != nil {
 		return failedTrial(ctx, measured, err)
 	}
 	unknown, ownNames := l.nameServiceBackends(shares, endpoints.stop())

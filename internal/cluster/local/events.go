@@ -63,7 +63,7 @@ func (d *deployment) dismiss(r *replica) {
 // Kill ends the n oldest ready backends with SIGKILL.
 func (d *deployment) Kill(_ context.Context, n int) ([]string, error) {
 	if why := d.WhyUsageUnknown(); why != "" {
-		return nil, fmt.Errorf("kill %s: %s, so rpclab cannot kill it", d.spec.Name, why)
+		return nil, fmt.Errorf("kill %s: %w: %s", d.spec.Name, cluster.ErrOutOfReach, why)
 	}
 	return d.each(n, func(r *replica) error {
 		r.kill()
@@ -74,7 +74,7 @@ func (d *deployment) Kill(_ context.Context, n int) ([]string, error) {
 // Pause suspends the n oldest ready backends with SIGSTOP.
 func (d *deployment) Pause(_ context.Context, n int) ([]string, error) {
 	if why := d.WhyUsageUnknown(); why != "" {
-		return nil, fmt.Errorf("pause %s: %s, so rpclab cannot pause it", d.spec.Name, why)
+		return nil, fmt.Errorf("pause %s: %w: %s", d.spec.Name, cluster.ErrOutOfReach, why)
 	}
 	return d.each(n, func(r *replica) error { return r.pause(true) })
 }
