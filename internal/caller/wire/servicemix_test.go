@@ -148,7 +148,9 @@ func TestBlocksUseAllChannelsOfAPool(t *testing.T) {
 	t.Cleanup(server.Stop)
 	for name, library := range map[string]caller.Caller{"grpc-go": grpcgo.Caller{}, "wire": wire.Caller{}} {
 		t.Run(name, func(t *testing.T) {
+			mu.Lock()
 			used = nil
+			mu.Unlock()
 			job := caller.Job{Channels: caller.Channels{Mode: caller.Pool, Pool: 4}, Timeout: 10 * time.Second, Calls: []service.Spec{{Name: "hello", Method: "rpclab.v1.Greeter/SayHello"}}}
 			session := callertest.Open(t, library, job, caller.Target{URI: "passthrough:///" + listener.Addr().String(), Close: func() {}})
 			for range 4 {
@@ -157,9 +159,11 @@ func TestBlocksUseAllChannelsOfAPool(t *testing.T) {
 				}
 			}
 			calls := map[string]int{}
+			mu.Lock()
 			for _, connection := range used {
 				calls[connection]++
 			}
+			mu.Unlock()
 			for connection, n := range calls {
 				if n != 2 || len(calls) != 4 {
 					t.Errorf("%d calls on %s, which is one of %d connections; want 2 on each of 4", n, connection, len(calls))
