@@ -69,6 +69,7 @@ func markedVerdicts(d result.Document, fails []string) (why []string) {
 		{result.CauseInterference, "other machines or a quota withheld CPU time"},
 		{result.CauseClock, "the clock is too coarse"},
 		{result.CauseFailedTrials, "trials have no measurement"},
+		{result.CauseEvent, "events were not performed"},
 	} {
 		if n := byCause[cause.kind]; over(n, pairs) {
 			why = append(why, fmt.Sprintf("%s in %d of %d headline verdicts", cause.text, n, pairs))

@@ -105,7 +105,7 @@ func (m metric) short() string {
 // unfitArm returns why an arm's values do not represent the arm.
 func unfitArm(m metric, d result.Document, arm result.Arm) reason {
 	for _, guard := range []func(metric, result.Document, result.Arm) reason{
-		searchedRate, failedTrials, generatorLimited, lostCalls, tooFewCalls, coarseClock, interfered, crowded,
+		searchedRate, failedTrials, eventLacking, generatorLimited, lostCalls, tooFewCalls, coarseClock, interfered, crowded,
 	} {
 		if why := guard(m, d, arm); why.text != "" {
 			why.cause.Arm = arm.Name
@@ -137,6 +137,19 @@ func failedTrials(_ metric, _ result.Document, arm result.Arm) reason {
 	failed, rounds := result.RoundsOf(without), result.RoundsOf(arm.Trials)
 	return reason{fmt.Sprintf("%d of %d rounds of %s gave no measurement", failed, rounds, arm.Name),
 		result.Cause{Kind: result.CauseFailedTrials, Have: float64(rounds - failed), Needed: float64(rounds)}}
+}
+
+// eventLacking rejects arms with a trial in which rpclab could not perform an event: without its kill, a trial would show
+// that a kill costs nothing.
+func eventLacking(_ metric, _ result.Document, arm result.Arm) reason {
+	for _, t := range arm.Trials {
+		for _, e := range t.Events {
+			if e.Error != "" && t.Failed == "" {
+				return reason{fmt.Sprintf("%s was not performed in round %d of %s: %s", e.What, t.Round, arm.Name, e.Error), result.Cause{Kind: result.CauseEvent}}
+			}
+		}
+	}
+	return reason{}
 }
 
 func generatorLimited(m metric, _ result.Document, arm result.Arm) reason {

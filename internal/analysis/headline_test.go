@@ -136,6 +136,20 @@ func following(arm *result.Arm, times ...float64) {
 	}
 }
 
+// A trial whose kill failed loses no call by it.
+func TestAnEventThatWasNotPerformedBarsVerdicts(t *testing.T) {
+	d := losing([]uint64{412, 398, 405, 420, 401}, make([]uint64, 5))
+	if v := headlinesOf(d)["failed"]; v.Decision != "better" {
+		t.Fatalf("with the event: %s, %s; want better", v.Decision, v.Reason)
+	}
+	d.Arms[1].Trials[2].Events = []result.Event{{What: "kill 1", Action: result.ActionKill, Error: "the API refused it"}}
+	v := headlinesOf(d)["failed"]
+	want := "kill 1 was not performed in round " + fmt.Sprint(d.Arms[1].Trials[2].Round) + " of " + d.Arms[1].Name + ": the API refused it"
+	if v.Decision != "undecided" || !v.Unfit || v.Reason != want || v.Cause.Kind != result.CauseEvent {
+		t.Errorf("%s, unfit %v, %q, cause %+v; want undecided: %s", v.Decision, v.Unfit, v.Reason, v.Cause, want)
+	}
+}
+
 func TestTimesToFollowAreComparedByTheirOrder(t *testing.T) {
 	none := []uint64{0, 0, 0, 0}
 	for name, c := range map[string]struct {

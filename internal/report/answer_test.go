@@ -222,6 +222,21 @@ func TestTheAnswerSaysThatARolloutWasNotComplete(t *testing.T) {
 	}
 }
 
+// Calls that an event would have cost are not lost if rpclab could not perform it.
+func TestTheAnswerSaysThatAnEventWasNotPerformed(t *testing.T) {
+	w := sampleArms()
+	d := small(5, w[0], w[1])
+	called := 120.0
+	for _, name := range []string{"new-channel", "shared"} {
+		d.Events = append(d.Events, result.Event{Arm: name, Cell: result.Cell{}, Round: 1, What: "roll", Action: result.ActionRoll, Took: result.Took{FirstCall: &called}},
+			result.Event{Arm: name, Cell: result.Cell{}, Round: 1, What: "kill 1", Action: result.ActionKill, Count: 1})
+	}
+	d.Events[3].Error = "the API refused it"
+	if got, want := Answer(d), "No route lost a call, but rpclab could not perform kill 1 in shared. "; !strings.HasPrefix(got, want) {
+		t.Errorf("%s\nwant %s…", got, want)
+	}
+}
+
 func withBound(v result.Verdict, bound result.RatioBound) result.Verdict {
 	v.Bound = bound
 	return v

@@ -188,7 +188,7 @@ func (r recovery) duration(ms float64) (text, unit string) {
 // answerOfEvents says which arms lost calls, and how soon each arm recovered from the first event that adds
 // backends and from the first that removes some. The table shows the other events.
 func answerOfEvents(d result.Document) string {
-	text := lostInWords(d) + unfinishedInWords(d) + "." + beyondChance(d)
+	text := lostInWords(d) + unperformedInWords(d) + unfinishedInWords(d) + "." + beyondChance(d)
 	said := map[int]bool{}
 	for _, r := range recoveries(d) {
 		if words := r.inWords(d); words != "" && !said[r.step] {
@@ -197,6 +197,21 @@ func answerOfEvents(d result.Document) string {
 		}
 	}
 	return text
+}
+
+// unperformedInWords says which events rpclab could not perform, so that they could not cost calls; "": none.
+func unperformedInWords(d result.Document) string {
+	var events, arms distinct
+	for _, e := range d.Events {
+		if e.Error != "" {
+			events.add(clean(e.What))
+			arms.add(clean(e.Arm))
+		}
+	}
+	if len(events.list) == 0 {
+		return ""
+	}
+	return ", but rpclab could not perform " + and(events.list) + " in " + listed(arms.list, mostNamed)
 }
 
 // unfinishedInWords says which rollouts and scalings the load did not see to their end, so that calls

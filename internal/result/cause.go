@@ -3,7 +3,7 @@ package result
 // Cause describes the reason of an undecided verdict, or of a balance that was not found, as fields. The reason
 // says the same in words.
 type Cause struct {
-	Kind CauseKind `json:"kind" enum:"interval,rounds,value,drift,outlier,failed_trials,generator,lost_calls,calls,clock,steps,process,interference,control,not_tested,uneven,time,backends,window"`
+	Kind CauseKind `json:"kind" enum:"interval,rounds,value,drift,outlier,failed_trials,event,generator,lost_calls,calls,clock,steps,process,interference,control,not_tested,uneven,time,backends,window"`
 	// Arm is the arm whose numbers are the cause; empty: those of both.
 	Arm string `json:"arm,omitempty"`
 	// Run is the compared run whose numbers are the cause, A or B; empty: both, or there is one run.
@@ -35,6 +35,7 @@ const (
 	CauseDrift        CauseKind = "drift"         // the ratio drifts from round to round
 	CauseOutlier      CauseKind = "outlier"       // one round differs from the others
 	CauseFailedTrials CauseKind = "failed_trials" // trials without a measurement
+	CauseEvent        CauseKind = "event"         // an event was not performed
 	CauseGenerator    CauseKind = "generator"     // the load generator was the bottleneck
 	CauseLostCalls    CauseKind = "lost_calls"    // too many calls failed or were dropped
 	CauseCalls        CauseKind = "calls"         // too few calls
