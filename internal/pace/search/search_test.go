@@ -170,8 +170,9 @@ func TestFullLengthProbesOverruleShortProbes(t *testing.T) {
 		if got.Holds > limit || got.Fails <= limit {
 			t.Fatalf("the bracket is %+v, want one around %v (short probes: %v)", got, limit, shortLimit)
 		}
-		if got.End != search.Found && (len(probes) < search.MaxProbes || got.Fails > got.Holds*1.1) {
-			t.Fatalf("the bracket is %+v after %v, want %s around %v (short probes: %v), or within 10 %% when all probes are used", got, probes, search.Found, limit, shortLimit)
+		// Seldom all probes are used before one has failed just above a limit at which many held.
+		if off := math.Abs(math.Log(got.Rate / limit)); got.End != search.Found && (len(probes) < search.MaxProbes || off > math.Log(1.1)) {
+			t.Fatalf("the bracket is %+v after %v, want %s around %v (short probes: %v), or an estimate within 10 %% when all probes are used", got, probes, search.Found, limit, shortLimit)
 		}
 	})
 }
