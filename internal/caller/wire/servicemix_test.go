@@ -46,6 +46,26 @@ func helloAndHealth(t *testing.T) (address string) {
 	return listener.Addr().String()
 }
 
+// eachCallerOfMixes opens each caller that makes mixes, of calls of gRPC or of HTTP.
+func eachCallerOfMixes(t *testing.T, overGRPC string, calls []service.Spec, overHTTP string, requests []service.Spec, test func(*testing.T, caller.Session)) {
+	atHTTP := strings.TrimPrefix(overHTTP, "http://")
+	for name, c := range map[string]struct {
+		library caller.Caller
+		calls   []service.Spec
+		address string
+	}{
+		"grpc-go":        {grpcgo.Caller{}, calls, overGRPC},
+		"wire":           {wire.Caller{}, calls, overGRPC},
+		"http":           {nethttp.Caller{}, requests, atHTTP},
+		"wire over HTTP": {wire.Caller{}, requests, atHTTP},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job := caller.Job{Channels: caller.Channels{Mode: caller.Shared}, Timeout: 10 * time.Second, Calls: c.calls}
+			test(t, callertest.Open(t, c.library, job, caller.Target{URI: "passthrough:///" + c.address, Close: func() {}}))
+		})
+	}
+}
+
 // TestCallersMakeAMixOfCalls makes calls of two kinds, a tenth of which fail their check.
 func TestCallersMakeAMixOfCalls(t *testing.T) {
 	overHTTP := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -60,71 +80,45 @@ func TestCallersMakeAMixOfCalls(t *testing.T) {
 	healthy := service.Spec{Name: "healthy", Method: "grpc.health.v1.Health/Check", Metadata: map[string][]string{"number": {"x"}}, Weight: 2000}
 	get := service.Spec{Name: "hello", HTTP: "GET", Path: "/{{.Number}}", Check: `!answer.endsWith("0 h")`, Metadata: map[string][]string{"number": {"h"}}, Weight: 8000}
 	head := service.Spec{Name: "healthy", HTTP: "GET", Path: "/health", Check: `answer == "health x"`, Metadata: map[string][]string{"number": {"x"}}, Weight: 2000}
-	for name, c := range map[string]struct {
-		library caller.Caller
-		calls   []service.Spec
-		address string
-	}{
-		"grpc-go":        {grpcgo.Caller{}, []service.Spec{hello, healthy}, overGRPC},
-		"wire":           {wire.Caller{}, []service.Spec{hello, healthy}, overGRPC},
-		"http":           {nethttp.Caller{}, []service.Spec{get, head}, strings.TrimPrefix(overHTTP.URL, "http://")},
-		"wire over HTTP": {wire.Caller{}, []service.Spec{get, head}, strings.TrimPrefix(overHTTP.URL, "http://")},
-	} {
-		t.Run(name, func(t *testing.T) {
-			job := caller.Job{Channels: caller.Channels{Mode: caller.Shared}, Timeout: 10 * time.Second, Calls: c.calls}
-			session := callertest.Open(t, c.library, job, caller.Target{URI: "passthrough:///" + c.address, Close: func() {}})
-			m := callertest.Load(t, session, pace.Closed{Users: 5, Calls: 100, Duration: time.Minute})
-			if got, want := fmt.Sprint(m.ByName["hello"].Calls, m.ByName["hello"].Errors, m.ByName["healthy"].Calls, m.ByName["healthy"].Errors), "80 map[CHECK:8] 20 map[]"; got != want || m.Calls != 100 {
-				t.Errorf("%d calls, by name %s, want %s: %v", m.Calls, got, want, m.Samples)
+	eachCallerOfMixes(t, overGRPC, []service.Spec{hello, healthy}, overHTTP.URL, []service.Spec{get, head}, func(t *testing.T, session caller.Session) {
+		m := callertest.Load(t, session, pace.Closed{Users: 5, Calls: 100, Duration: time.Minute})
+		if got, want := fmt.Sprint(m.ByName["hello"].Calls, m.ByName["hello"].Errors, m.ByName["healthy"].Calls, m.ByName["healthy"].Errors), "80 map[CHECK:8] 20 map[]"; got != want || m.Calls != 100 {
+			t.Errorf("%d calls, by name %s, want %s: %v", m.Calls, got, want, m.Samples)
+		}
+		for name, calls := range m.ByName {
+			if calls.Latency == "" {
+				t.Errorf("%s has no latency", name)
 			}
-			for name, calls := range m.ByName {
-				if calls.Latency == "" {
-					t.Errorf("%s has no latency", name)
-				}
-			}
-		})
-	}
+		}
+	})
 }
 
 // TestBlocksContinueAMix makes a load in blocks that are shorter than the mix.
 func TestBlocksContinueAMix(t *testing.T) {
 	overHTTP := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.URL.Path) }))
 	t.Cleanup(overHTTP.Close)
-	overGRPC, atHTTP := helloAndHealth(t), strings.TrimPrefix(overHTTP.URL, "http://")
+	overGRPC := helloAndHealth(t)
 	hello := service.Spec{Name: "often", Method: "rpclab.v1.Greeter/SayHello", Weight: 49}
 	healthy := service.Spec{Name: "seldom", Method: "grpc.health.v1.Health/Check", Weight: 1}
 	get, head := service.Spec{Name: "often", HTTP: "GET", Path: "/a", Weight: 49}, service.Spec{Name: "seldom", HTTP: "GET", Path: "/b", Weight: 1}
-	for name, c := range map[string]struct {
-		library caller.Caller
-		calls   []service.Spec
-		address string
-	}{
-		"grpc-go":        {grpcgo.Caller{}, []service.Spec{hello, healthy}, overGRPC},
-		"wire":           {wire.Caller{}, []service.Spec{hello, healthy}, overGRPC},
-		"http":           {nethttp.Caller{}, []service.Spec{get, head}, atHTTP},
-		"wire over HTTP": {wire.Caller{}, []service.Spec{get, head}, atHTTP},
-	} {
-		t.Run(name, func(t *testing.T) {
-			job := caller.Job{Channels: caller.Channels{Mode: caller.Shared}, Timeout: 10 * time.Second, Calls: c.calls}
-			session := callertest.Open(t, c.library, job, caller.Target{URI: "passthrough:///" + c.address, Close: func() {}})
-			callertest.Load(t, session, pace.Burst{Calls: 3}) // a warm-up
-			seldom := uint64(0)
-			for range 10 {
-				recorder, _, err := session.Run(t.Context(), pace.Closed{Users: 2, Calls: 10, Duration: time.Minute}, measure.StartSignal{Continues: true})
-				if err != nil {
-					t.Fatal(err)
-				}
-				m, err := recorder.Measurement()
-				if err != nil {
-					t.Fatal(err)
-				}
-				seldom += m.ByName["seldom"].Calls
+	eachCallerOfMixes(t, overGRPC, []service.Spec{hello, healthy}, overHTTP.URL, []service.Spec{get, head}, func(t *testing.T, session caller.Session) {
+		callertest.Load(t, session, pace.Burst{Calls: 3}) // a warm-up
+		seldom := uint64(0)
+		for range 10 {
+			recorder, _, err := session.Run(t.Context(), pace.Closed{Users: 2, Calls: 10, Duration: time.Minute}, measure.StartSignal{Continues: true})
+			if err != nil {
+				t.Fatal(err)
 			}
-			if seldom != 2 {
-				t.Errorf("%d of 100 calls are of the kind whose share is 2 %%, want 2", seldom)
+			m, err := recorder.Measurement()
+			if err != nil {
+				t.Fatal(err)
 			}
-		})
-	}
+			seldom += m.ByName["seldom"].Calls
+		}
+		if seldom != 2 {
+			t.Errorf("%d of 100 calls are of the kind whose share is 2 %%, want 2", seldom)
+		}
+	})
 }
 
 // TestBlocksUseAllChannelsOfAPool makes a load in blocks that have fewer calls than the pool has channels.
