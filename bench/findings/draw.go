@@ -178,7 +178,19 @@ func (f finding) shortAnswer(d result.Document) (string, error) {
 		}
 		return span("%.2g", shares) + " %", nil
 	}
-	text, err := template.New("answer").Funcs(template.FuncMap{"ratio": ratio, "less": less, "lost": lost}).Parse(f.Answer)
+	p50 := func(arm string) (string, error) { // or its range over the cells, in milliseconds
+		var all []float64
+		for _, a := range d.Arms {
+			if a.Name == arm && !a.Latency.Empty() {
+				all = append(all, a.Latency.P50)
+			}
+		}
+		if len(all) == 0 {
+			return "", fmt.Errorf("the document has no latency of %s", arm)
+		}
+		return span("%.2g", all), nil
+	}
+	text, err := template.New("answer").Funcs(template.FuncMap{"ratio": ratio, "less": less, "lost": lost, "p50": p50}).Parse(f.Answer)
 	if err != nil {
 		return "", fmt.Errorf("answer of %s: %w", f.Name, err)
 	}

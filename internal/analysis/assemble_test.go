@@ -284,6 +284,17 @@ func TestGuardsLeaveAnUnreliableDifferenceUndecided(t *testing.T) {
 	}
 }
 
+// A step of the clock can make 10 ms 11 ms, which is no reason to doubt that 30 ms are longer.
+func TestACoarseClockBarsOnlySimilarMedians(t *testing.T) {
+	for other, want := range map[float64]string{30: "worse", 20: "undecided"} {
+		d := arms(t, other, other, other, other, other)
+		d.Machine.ClockNS = 1e6
+		if v := decision(t, d); v.Decision != want {
+			t.Errorf("%g ms against 10 ms, by a clock with steps of 1 ms: %s, %s; want %s", other, v.Decision, v.Reason, want)
+		}
+	}
+}
+
 // The flag is left out if the run sweeps the number of calls.
 func TestTooFewCallsNameTheFlagForMore(t *testing.T) {
 	for name, c := range map[string]struct {

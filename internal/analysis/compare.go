@@ -157,6 +157,9 @@ func (p armPair) unfit(m metric, a, b result.Document) reason {
 			}
 		}
 	}
+	if why := coarseClock(m, max(a.Machine.ClockNS, b.Machine.ClockNS), p.a, p.b); why.text != "" {
+		return why
+	}
 	return coarseSteps(m, p.a, p.b)
 }
 

@@ -33,8 +33,14 @@ func accounts(d result.Document) []result.Account {
 			all = append(all, a)
 		}
 	}
+	family := 0
+	for _, a := range all {
+		if a.Controlled != a.Baseline { // else nothing can remain
+			family++
+		}
+	}
 	for i := range all {
-		fillAccount(&all[i], d, arms, len(all))
+		fillAccount(&all[i], d, arms, max(family, 1))
 	}
 	return all
 }
@@ -66,6 +72,9 @@ func fillAccount(a *result.Account, d result.Document, arms map[result.ArmKey]re
 	for _, arm := range of {
 		if a.Reason == "" {
 			a.Reason = unfitArm(m, d, arm).text
+		}
+		if a.Reason == "" && arm.Name != a.Baseline {
+			a.Reason = coarseClock(m, d.Machine.ClockNS, arm, of[2]).text
 		}
 		if a.Reason == "" && m.bounded(arm) {
 			a.Reason = fmt.Sprintf("%.1f %% of the calls of %s were lost, so its latency is only known to be longer", 100*arm.Lost(), arm.Name)

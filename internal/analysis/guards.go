@@ -21,7 +21,7 @@ const (
 	// mostStolen is the largest share of CPU time that a hypervisor may take. It slows both arms of a
 	// round alike, so a small share makes intervals wider but does not shift them.
 	mostStolen = 0.2
-	// leastSteps is how many clock steps the median latency must last.
+	// leastSteps is how many clock steps the median latency must last to be compared with a similar one.
 	leastSteps = 100
 )
 
@@ -50,6 +50,9 @@ func unfitPair(m metric, d result.Document, a, b result.Arm) reason {
 		return why
 	}
 	if why := unfitArm(m, d, b); why.text != "" {
+		return why
+	}
+	if why := coarseClock(m, d.Machine.ClockNS, a, b); why.text != "" {
 		return why
 	}
 	return coarseSteps(m, a, b)
@@ -105,7 +108,7 @@ func (m metric) short() string {
 // unfitArm returns why an arm's values do not represent the arm.
 func unfitArm(m metric, d result.Document, arm result.Arm) reason {
 	for _, guard := range []func(metric, result.Document, result.Arm) reason{
-		searchedRate, failedTrials, eventLacking, generatorLimited, lostCalls, tooFewCalls, coarseClock, interfered, crowded,
+		searchedRate, failedTrials, eventLacking, generatorLimited, lostCalls, tooFewCalls, interfered, crowded,
 	} {
 		if why := guard(m, d, arm); why.text != "" {
 			why.cause.Arm = arm.Name
@@ -246,15 +249,19 @@ func moreCalls(d result.Document, arm result.Arm, needed float64) string {
 	return advice
 }
 
-func coarseClock(m metric, d result.Document, arm result.Arm) reason {
-	if m.tail == 0 || d.Machine.ClockNS == 0 || arm.Latency.Empty() {
+// coarseClock rejects two arms if a median latency lasts too few steps of the clock, unless one is over twice the
+// other, even if both are wrong by a step.
+func coarseClock(m metric, stepNS float64, a, b result.Arm) reason {
+	shorter, longer := a, b
+	if b.Latency.P50 < a.Latency.P50 {
+		shorter, longer = b, a
+	}
+	step, least := stepNS/1e6, shorter.Latency.P50
+	if m.tail == 0 || step == 0 || shorter.Latency.Empty() || longer.Latency.Empty() || least >= leastSteps*step || longer.Latency.P50-step > 2*(least+step) {
 		return reason{}
 	}
-	if least := leastSteps * d.Machine.ClockNS / 1e6; arm.Latency.P50 < least {
-		return reason{fmt.Sprintf("the clock of this machine has steps of %.3g µs, too coarse for the %.3g µs of %s",
-			d.Machine.ClockNS/1e3, arm.Latency.P50*1e3, arm.Name), result.Cause{Kind: result.CauseClock}}
-	}
-	return reason{}
+	return reason{fmt.Sprintf("the clock of this machine has steps of %.3g µs, too coarse for the %.3g µs of %s", stepNS/1e3, least*1e3, shorter.Name),
+		result.Cause{Kind: result.CauseClock, Arm: shorter.Name}}
 }
 
 // coarseSteps rejects arms whose medians differ by at most one step of the metric: the true values may differ
