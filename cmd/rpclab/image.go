@@ -111,16 +111,16 @@ func buildImage(c *cobra.Command, f imageFlags) (err error) {
 		return err
 	}
 	if f.name == "" {
-		if f.name, err = image.Name(o); err != nil {
+		if f.name, err = image.Name(c.Context(), o); err != nil {
 			return err
 		}
 	}
-	built, err := image.Build(o)
+	built, err := image.Build(c.Context(), o)
 	if err != nil {
 		return err
 	}
 	if f.output != "" {
-		if err := image.WriteArchive(f.output, f.name, built); err != nil {
+		if err := image.WriteArchive(c.Context(), f.output, f.name, built); err != nil {
 			return err
 		}
 	}

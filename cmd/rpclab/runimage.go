@@ -69,7 +69,7 @@ func (s imageSource) find(ctx context.Context, api *kubernetes.API, needs imageN
 
 // provide returns the name of an image. If a node lacks the image, provide builds it into an archive and loads it.
 func (s imageSource) provide(ctx context.Context, api *kubernetes.API, contents image.Options, archive string, bar *progress) (name string, err error) {
-	if name, err = image.Name(contents); err != nil {
+	if name, err = image.Name(ctx, contents); err != nil {
 		return "", err
 	}
 	full, err := image.FullName(name)
@@ -88,9 +88,9 @@ func (s imageSource) provide(ctx context.Context, api *kubernetes.API, contents 
 			"Or name a command that loads an archive into the nodes: --load-image COMMAND", name, strings.Join(lacking, ", "), cmp.Or(api.Context, "none"), pushInstead(name, contents, os.Args[1:]))
 	}
 	bar.wait("building the image " + name)
-	built, err := image.Build(contents)
+	built, err := image.Build(ctx, contents)
 	if err == nil {
-		err = image.WriteArchive(archive, name, built)
+		err = image.WriteArchive(ctx, archive, name, built)
 	}
 	if err != nil {
 		return "", err

@@ -2,6 +2,7 @@
 package image
 
 import (
+	"context"
 	"fmt"
 	"path"
 	"path/filepath"
@@ -61,18 +62,18 @@ func CheckPlatform(programs string, p v1.Platform) error {
 	return fmt.Errorf("%s: this machine's, for %s/%s, do not run on %s", programs, runtime.GOOS, runtime.GOARCH, p)
 }
 
-// Build builds an image. The same programs always give the same image.
-func Build(o Options) (v1.Image, error) {
-	layers, err := o.layers()
+// Build builds an image until the context ends. The same programs always give the same image.
+func Build(ctx context.Context, o Options) (v1.Image, error) {
+	layers, err := o.layers(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return assemble(layers, o)
+	return assemble(ctx, layers, o)
 }
 
 // layers are the contents of the image, ordered by how seldom they change, so that nodes have the lower layers already:
 // user and certificates, a layer for each other program with its libraries, licences, and rpclab.
-func (o Options) layers() ([]contents, error) {
+func (o Options) layers(ctx context.Context) ([]contents, error) {
 	layers := []contents{base()}
 	have := map[string]bool{} // by path in the image
 	byName := func(a, b tool.Tool) int { return strings.Compare(a.Name, b.Name) }
@@ -96,6 +97,9 @@ func (o Options) layers() ([]contents, error) {
 			return nil, err
 		}
 		layer, err := languageLayer(have, p)
+		if ctx.Err() != nil { // an interrupt of the terminal also ends the programs that languageLayer runs
+			return nil, ctx.Err()
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -123,10 +127,10 @@ func (o Options) layers() ([]contents, error) {
 	return append(layers, own), nil
 }
 
-func assemble(layers []contents, o Options) (v1.Image, error) {
+func assemble(ctx context.Context, layers []contents, o Options) (v1.Image, error) {
 	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	for _, c := range layers {
-		layer, err := c.layer()
+		layer, err := c.layer(ctx)
 		if err != nil {
 			return nil, err
 		}

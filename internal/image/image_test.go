@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
@@ -45,7 +46,7 @@ func smallImage(t *testing.T) v1.Image {
 	if err := os.WriteFile(program, text, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	image, err := Build(Options{Program: program, Platform: platform, Version: "v1"})
+	image, err := Build(t.Context(), Options{Program: program, Platform: platform, Version: "v1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +111,7 @@ func TestImageHasUserTemporaryDirectoryAndCertificates(t *testing.T) {
 
 func TestImageHasLicences(t *testing.T) {
 	t.Chdir("../..")
-	image, err := Build(Options{Program: "/bin/sh", Licences: []string{"NOTICE", "legal/npm.md"}})
+	image, err := Build(t.Context(), Options{Program: "/bin/sh", Licences: []string{"NOTICE", "legal/npm.md"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +149,7 @@ func TestDependenciesOfAScriptAreAnError(t *testing.T) {
 }
 
 func TestBuildRejectsToolsForAnotherArchitecture(t *testing.T) {
-	_, err := Build(Options{Tools: []tool.Tool{tool.HAProxy}, Platform: v1.Platform{OS: "linux", Architecture: "s390x"}})
+	_, err := Build(t.Context(), Options{Tools: []tool.Tool{tool.HAProxy}, Platform: v1.Platform{OS: "linux", Architecture: "s390x"}})
 	if err == nil || !strings.Contains(err.Error(), "--with") {
 		t.Errorf("error %v, want one that advises --with", err)
 	}
@@ -175,7 +176,7 @@ func TestFailedWriteArchiveLeavesNoFile(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "image.tar"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteArchive(filepath.Join(dir, "image.tar"), "rpclab:v1", smallImage(t)); err == nil {
+	if err := WriteArchive(t.Context(), filepath.Join(dir, "image.tar"), "rpclab:v1", smallImage(t)); err == nil {
 		t.Fatal("WriteArchive replaced a directory, want an error")
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 1 {
@@ -185,7 +186,7 @@ func TestFailedWriteArchiveLeavesNoFile(t *testing.T) {
 
 func TestArchiveIsReadByOldDockerToo(t *testing.T) {
 	archive, image := filepath.Join(t.TempDir(), "image.tar"), smallImage(t)
-	if err := WriteArchive(archive, "rpclab:v1", image); err != nil {
+	if err := WriteArchive(t.Context(), archive, "rpclab:v1", image); err != nil {
 		t.Fatal(err)
 	}
 	tag, err := name.NewTag("docker.io/library/rpclab:v1")
@@ -243,7 +244,7 @@ func TestPushErrorNamesTheRegistry(t *testing.T) {
 func TestNameIsThatOfTheContents(t *testing.T) {
 	name := func(program string) string {
 		t.Helper()
-		named, err := Name(Options{Program: program})
+		named, err := Name(t.Context(), Options{Program: program})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -295,5 +296,49 @@ func TestAProgramMustBeForThePlatformOfTheImage(t *testing.T) {
 	}
 	if err := CheckProgram("image_test.go", here); err == nil || !strings.Contains(err.Error(), "not a Linux program") {
 		t.Errorf("error %v, want that a text is no program", err)
+	}
+}
+
+// The program has a tail of 4 GiB, which no machine packs within the time of the context.
+func TestBuildAndNameEndWithTheirContext(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "program")
+	text, err := os.ReadFile("/bin/sh")
+	if err := errors.Join(err, os.WriteFile(program, text, 0o700), os.Truncate(program, 4<<30)); err != nil {
+		t.Fatal(err)
+	}
+	for name, build := range map[string]func(context.Context) error{
+		"Build": func(ctx context.Context) error { _, err := Build(ctx, Options{Program: program}); return err },
+		"Name":  func(ctx context.Context) error { _, err := Name(ctx, Options{Program: program}); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			if err := build(ctx); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("error %v, want that of the context", err)
+			}
+		})
+	}
+}
+
+func TestAnInterruptedOrKilledWriteArchiveLeavesNoFile(t *testing.T) {
+	dir := t.TempDir()
+	archive, image := filepath.Join(dir, "image.tar"), smallImage(t)
+	interrupted, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	if err := WriteArchive(interrupted, archive, "rpclab:v1", image); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want an interrupt", err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("after an interrupt the directory has %v, want nothing", left)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "rpclab-run-1"), 0o700); err != nil { // as a killed process leaves it
+		t.Fatal(err)
+	}
+	if err := WriteArchive(t.Context(), archive, "rpclab:v1", image); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 1 || left[0].Name() != "image.tar" {
+		t.Errorf("after the next build the directory has %v, want only image.tar", left)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"fmt"
 	"io"
 	"io/fs"
@@ -36,17 +37,30 @@ type file struct {
 // built.
 var epoch = time.Unix(0, 0).UTC()
 
-// layer packs the files. It reads each file once, and holds them compressed in memory.
-func (c contents) layer() (v1.Layer, error) {
+// layer packs the files until the context ends. It reads each file once, and holds them compressed in memory.
+func (c contents) layer(ctx context.Context) (v1.Layer, error) {
 	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
 		reader, writer := io.Pipe()
-		go func() { writer.CloseWithError(c.pack(writer)) }()
+		go func() { writer.CloseWithError(c.pack(limited{ctx, writer})) }()
 		return reader, nil
 	}, tarball.WithCompressionLevel(gzip.BestSpeed), tarball.WithCompressedCaching, tarball.WithMediaType(types.OCILayer))
 	if err != nil {
 		return nil, fmt.Errorf("pack %s: %w", c.what, err)
 	}
 	return layer, nil
+}
+
+// limited is a writer until the context ends.
+type limited struct {
+	ctx context.Context
+	io.Writer
+}
+
+func (l limited) Write(text []byte) (int, error) {
+	if err := l.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return l.Writer.Write(text)
 }
 
 // pack writes a tar that depends only on the contents: sorted names, no times, owned by root.

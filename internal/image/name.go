@@ -1,6 +1,7 @@
 package image
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -35,15 +36,15 @@ func Version() (string, error) {
 }
 
 // Name is the default name of an image: rpclab:<the first digits of a SHA-256 of all its files>, so that images with the
-// same contents have the same name.
-func Name(o Options) (string, error) {
-	layers, err := o.layers()
+// same contents have the same name. Name reads them until the context ends.
+func Name(ctx context.Context, o Options) (string, error) {
+	layers, err := o.layers(ctx)
 	if err != nil {
 		return "", err
 	}
 	sum := sha256.New()
 	for _, layer := range layers {
-		if err := layer.pack(sum); err != nil {
+		if err := layer.pack(limited{ctx, sum}); err != nil {
 			return "", fmt.Errorf("pack %s: %w", layer.what, err)
 		}
 	}

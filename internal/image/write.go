@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -22,19 +23,20 @@ import (
 	"rpclab/internal/process"
 )
 
-// WriteArchive writes an OCI archive (the image layout in a tar), atomically. `ctr images import` and `docker load` give
-// the image this name.
-func WriteArchive(path, imageName string, image v1.Image) (err error) {
+// WriteArchive writes an OCI archive (the image layout in a tar) until the context ends, atomically. `ctr images import`
+// and `docker load` give the image this name. If this process is killed, the next WriteArchive beside path removes its files.
+func WriteArchive(ctx context.Context, path, imageName string, image v1.Image) (err error) {
 	full, err := FullName(imageName)
 	if err != nil {
 		return err
 	}
-	dir, err := process.NewTempDir()
+	dir, err := process.NewTempDirIn(filepath.Dir(path))
 	if err != nil {
-		return err
+		return fmt.Errorf("cannot write %s: %w", path, err)
 	}
 	defer func() { err = errors.Join(err, dir.Remove()) }()
-	root, err := layout.Write(dir.Path, empty.Index)
+	tree, part := filepath.Join(dir.Path, "layout"), filepath.Join(dir.Path, "archive")
+	root, err := layout.Write(tree, empty.Index)
 	if err != nil {
 		return err
 	}
@@ -48,22 +50,17 @@ func WriteArchive(path, imageName string, image v1.Image) (err error) {
 	})); err != nil {
 		return err
 	}
-	if err := describeForDocker(filepath.Join(dir.Path, "manifest.json"), full, image); err != nil {
+	if err := describeForDocker(filepath.Join(tree, "manifest.json"), full, image); err != nil {
 		return err
 	}
-	out, err := os.CreateTemp(filepath.Dir(path), ".rpclab-")
+	out, err := os.Create(part)
 	if err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, err)
 	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(out.Name())
-		}
-	}()
-	if err := errors.Join(pack(out, dir.Path), out.Chmod(0o644), out.Close()); err != nil {
+	if err := errors.Join(pack(limited{ctx, out}, tree), out.Chmod(0o644), out.Close()); err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, err)
 	}
-	return os.Rename(out.Name(), path)
+	return os.Rename(part, path)
 }
 
 // describeForDocker writes the file in which Docker before version 25 finds the image, as `docker save` does.
@@ -85,7 +82,7 @@ func describeForDocker(path, name string, image v1.Image) error {
 }
 
 // pack writes a directory to a tar.
-func pack(out *os.File, dir string) error {
+func pack(out io.Writer, dir string) error {
 	archive := tar.NewWriter(out)
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error { // in lexical order
 		if err != nil || path == dir {

@@ -39,7 +39,7 @@ func TestFilesOfAnImageDoNotNameADirectoryOfTheirBuild(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			made, err := image.Build(image.Options{Program: "/bin/sh", Platform: platform, Programs: []image.Programs{{Language: name, Command: built(t, l)}}})
+			made, err := image.Build(t.Context(), image.Options{Program: "/bin/sh", Platform: platform, Programs: []image.Programs{{Language: name, Command: built(t, l)}}})
 			if err != nil {
 				t.Fatal(err)
 			}
