@@ -49,7 +49,7 @@ type ServiceServer struct {
 	Dir        string            `yaml:"dir" doc:"working directory of the command (default: that of the file)"`
 	Args       []string          `yaml:"args" doc:"arguments of the image's entry point; each can contain {{.Address}} and the rest"`
 	Env        map[string]string `yaml:"env" doc:"environment variables of the command, of the image, or of the server in the copied pods; values can contain {{.Address}} and the rest"`
-	Files      map[string]string `yaml:"files" doc:"files of this machine in the pods, by their path there, such as the certificate and the key of the server; with a Deployment, they replace the Secrets and ConfigMaps that it mounts there"`
+	Files      map[string]string `yaml:"files" doc:"files of this machine in the pods, by their path there, such as the certificate and the key of the server; with a Deployment, they replace a Secret that it mounts there, and single files of a ConfigMap"`
 	Port       int               `yaml:"port" doc:"port at which a pod accepts calls, or port of the Service (default: 50051 for an image; else the only one, or the one named grpc or http)" min:"1" max:"65535"`
 	Resources  *Resources        `yaml:"resources" doc:"limits of a pod, where the experiment does not set server.cpus and server.memory"`
 	Replicas   int               `yaml:"replicas" doc:"number of backends, where the experiment does not set server.replicas; with --service, also in place of the number in its defaults" min:"1" max:"250"`

@@ -205,7 +205,7 @@ func TestAnExistingServiceWithMutualTLSIsMeasured(t *testing.T) {
 		t.Errorf("exit code %d, want 3, and how to replace the Secret:\n%s", refused.code, refused.stderr)
 	}
 	s := run(t, write(", files: "+secureFiles), "--arms", "clusterip,endpointslice,envoy")
-	if s.code != 0 || !strings.Contains(s.stderr, "has files of this machine in place of the volume keys") {
+	if s.code != 0 || !strings.Contains(s.stderr, "has files of this machine in place of those in the volume keys") {
 		t.Fatalf("exit code %d, want 0, and the replaced volume:\n%s", s.code, s.stderr)
 	}
 	checkSecureArms(t, s.document, 2)

@@ -57,24 +57,30 @@ func mountFiles(pod *corev1.PodSpec, into *corev1.Container, all map[string][]by
 	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: filesVolume, VolumeSource: filesSource(all, nil)})
 }
 
-// replaceVolumes replaces each volume of a Secret or a ConfigMap by the files of a program that are below the paths at
-// which the pod mounts it. It returns the files that are below none, and the volumes.
+// replaceVolumes replaces files in volumes of a Secret or a ConfigMap by the files of a program that are below the paths at
+// which the pod mounts them. Other files of a ConfigMap stay; rpclab does not read Secrets. It returns the files that are
+// below none, and the volumes.
 func replaceVolumes(pod *corev1.PodSpec, files map[string][]byte) (left, replaced []string) {
 	left = slices.Sorted(maps.Keys(files))
+	items := map[string]map[string]corev1.KeyToPath{} // by volume, and by path in the volume
+	for _, v := range pod.Volumes {
+		if v.Secret != nil || v.ConfigMap != nil || v.Projected != nil {
+			items[v.Name] = map[string]corev1.KeyToPath{}
+		}
+	}
+	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
+		for inside := range files {
+			volume, below := shownBy(c.VolumeMounts, inside)
+			if items[volume] == nil {
+				continue
+			}
+			items[volume][below] = corev1.KeyToPath{Key: fileKey(inside), Path: below}
+			left = slices.DeleteFunc(left, func(other string) bool { return other == inside })
+		}
+	}
 	for i := range pod.Volumes {
 		volume := &pod.Volumes[i]
-		if volume.Secret == nil && volume.ConfigMap == nil && volume.Projected == nil {
-			continue
-		}
-		items := map[string]corev1.KeyToPath{} // by path in the volume
-		for _, mount := range mountsOf(pod, volume.Name) {
-			for _, inside := range slices.Sorted(maps.Keys(files)) {
-				if below, ok := pathIn(mount, inside); ok {
-					items[below] = corev1.KeyToPath{Key: fileKey(inside), Path: below}
-					left = slices.DeleteFunc(left, func(other string) bool { return other == inside })
-				}
-			}
-		}
+		items := items[volume.Name]
 		if len(items) == 0 {
 			continue
 		}
@@ -82,10 +88,43 @@ func replaceVolumes(pod *corev1.PodSpec, files map[string][]byte) (left, replace
 		for _, below := range slices.Sorted(maps.Keys(items)) {
 			sorted = append(sorted, items[below])
 		}
-		volume.VolumeSource = filesSource(files, sorted)
+		source := filesSource(files, sorted)
+		if kept, mode := othersOf(*volume, items); len(kept) > 0 {
+			source = corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{DefaultMode: mode, Sources: append(kept, corev1.VolumeProjection{
+				Secret: &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: source.Secret.SecretName}, Items: sorted},
+			})}}
+		}
+		volume.VolumeSource = source
 		replaced = append(replaced, volume.Name)
 	}
 	return left, replaced
+}
+
+// othersOf are the sources of a volume that a copy has, without the paths of these files, and the mode of their files. Where
+// a source names no paths, a later source with the same path replaces its file.
+func othersOf(volume corev1.Volume, files map[string]corev1.KeyToPath) (kept []corev1.VolumeProjection, mode *int32) {
+	replaced := func(at string) bool { _, ok := files[at]; return ok }
+	var all []corev1.VolumeProjection
+	if from := volume.ConfigMap; from != nil {
+		mode = from.DefaultMode
+		all = []corev1.VolumeProjection{{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: from.LocalObjectReference, Items: from.Items, Optional: from.Optional}}}
+	} else if volume.Projected != nil {
+		mode, all = volume.Projected.DefaultMode, volume.Projected.Sources
+	}
+	for _, source := range all {
+		left := true
+		if from := source.ConfigMap; from != nil && len(from.Items) > 0 {
+			from.Items = slices.DeleteFunc(from.Items, func(i corev1.KeyToPath) bool { return replaced(i.Path) })
+			left = len(from.Items) > 0
+		} else if from := source.DownwardAPI; from != nil {
+			from.Items = slices.DeleteFunc(from.Items, func(i corev1.DownwardAPIVolumeFile) bool { return replaced(i.Path) })
+			left = len(from.Items) > 0
+		}
+		if left && (source.ConfigMap != nil || source.DownwardAPI != nil) {
+			kept = append(kept, source)
+		}
+	}
+	return kept, mode
 }
 
 // mountsOf are the mounts of a volume in all containers.
@@ -98,6 +137,18 @@ func mountsOf(pod *corev1.PodSpec, volume string) (mounts []corev1.VolumeMount) 
 		}
 	}
 	return mounts
+}
+
+// shownBy is the volume that shows a file to a container, by the deepest mount above the file, and the path of the file in
+// that volume; none: no mount is above it.
+func shownBy(mounts []corev1.VolumeMount, inside string) (volume, below string) {
+	deepest := ""
+	for _, mount := range mounts {
+		if at, ok := pathIn(mount, inside); ok && len(path.Clean(mount.MountPath)) > len(deepest) {
+			deepest, volume, below = path.Clean(mount.MountPath), mount.Name, at
+		}
+	}
+	return volume, below
 }
 
 // pathIn is the path in its volume of a file that a mount shows; false: the mount does not show it.

@@ -94,7 +94,7 @@ func adapt(original *appsv1.Deployment, spec cluster.Spec) (c copied, err error)
 		c.changes = append(c.changes, "has the value of server.env for "+strings.Join(set, ", "))
 	}
 	for _, volume := range replaced {
-		c.changes = append(c.changes, "has files of this machine in place of the volume "+volume)
+		c.changes = append(c.changes, "has files of this machine in place of those in the volume "+volume)
 	}
 	mountFiles(pod, main, spec.Program.Files, files)
 	if main.ReadinessProbe == nil {

@@ -77,10 +77,63 @@ func TestFilesReplaceTheSecretsOfACopiedTemplate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Contains(c.changes, "has files of this machine in place of the volume keys") {
+	if !slices.Contains(c.changes, "has files of this machine in place of those in the volume keys") {
 		t.Errorf("changes %q, want the replaced volume keys", c.changes)
 	}
 	testkit.Golden(t, "copied-files.yaml", document(t, append(filesOf(testScope, spec.Program), &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Template: c.template}})...))
+}
+
+// A file takes the place of one in a ConfigMap, whose others stay, also of those in a projected volume.
+func TestFilesLeaveTheOthersOfAConfigMap(t *testing.T) {
+	text := strings.NewReplacer(
+		"emptyDir: {}}", `emptyDir: {}}, {name: all, configMap: {name: settings, defaultMode: 0440}}, {name: some, configMap: {name: settings, items: [{key: a, path: a.yaml}, {key: b, path: b.yaml}]}},
+        {name: one, configMap: {name: settings, items: [{key: a, path: a.yaml}]}}, {name: both, projected: {sources: [{secret: {name: keys}}, {configMap: {name: settings}}]}}`,
+		"args: [serve]", "args: [serve]\n        volumeMounts: [{name: all, mountPath: /all}, {name: some, mountPath: /some}, {name: one, mountPath: /one}, {name: both, mountPath: /both}]",
+	).Replace(ordersTemplate)
+	spec := copySpec()
+	spec.Program.Files = map[string][]byte{"/all/a": {1}, "/some/a.yaml": {2}, "/one/a.yaml": {3}, "/both/key": {4}}
+	c, err := adapt(readDeployment(t, text), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, v := range c.template.Spec.Volumes[1:5] {
+		text := v.Name + ":"
+		if v.Secret != nil {
+			text += " files"
+		}
+		if v.Projected != nil {
+			for _, from := range v.Projected.Sources {
+				switch {
+				case from.ConfigMap != nil:
+					text += " " + from.ConfigMap.Name
+					for _, item := range from.ConfigMap.Items {
+						text += " " + item.Path
+					}
+				case from.Secret != nil && from.Secret.Name == filesName(spec.Program.Files):
+					text += " files " + from.Secret.Items[0].Path
+				}
+			}
+		}
+		got = append(got, text)
+	}
+	want := []string{"all: settings files a", "some: settings b.yaml files a.yaml", "one: files", "both: settings files key"}
+	if !slices.Equal(got, want) || *c.template.Spec.Volumes[1].Projected.DefaultMode != 0o440 {
+		t.Errorf("the volumes have the sources %q, want %q", got, want)
+	}
+}
+
+// A file below another mount is not in the outer volume, whose Secret the copy still lacks.
+func TestAFileReplacesOnlyTheVolumeThatShowsIt(t *testing.T) {
+	text := strings.NewReplacer(
+		"emptyDir: {}}", "emptyDir: {}}, {name: keys, secret: {secretName: shop}}, {name: trusted, configMap: {name: trusted}}",
+		"args: [serve]", "args: [serve]\n        volumeMounts: [{name: keys, mountPath: /etc/tls}, {name: trusted, mountPath: /etc/tls/ca/}]",
+	).Replace(ordersTemplate)
+	spec := copySpec()
+	spec.Program.Files = map[string][]byte{"/etc/tls/ca/ca.crt": {1}}
+	if _, err := adapt(readDeployment(t, text), spec); err == nil || !strings.Contains(err.Error(), "the volume keys at /etc/tls: only") {
+		t.Errorf("%v, want the refusal of the Secret", err)
+	}
 }
 
 // server.env has a value in place of one from a Secret, and one more with the address of the pod.
