@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rpclab/internal/experiment"
+	"rpclab/internal/lab"
 	generator "rpclab/internal/load"
 	"rpclab/internal/service/draft"
 )
@@ -48,8 +50,14 @@ rpclab asks a gRPC server for its methods by reflection, or reads --proto or
 			if err != nil {
 				return err
 			}
-			_, err = c.OutOrStdout().Write(text)
-			return err
+			if _, err = c.OutOrStdout().Write(text); err != nil {
+				return err
+			}
+			// Flags may contradict each other in a service file.
+			if _, err := experiment.ReadService(experiment.ServiceDocument{File: "FILE", Text: text}, lab.Vocabulary()); err != nil {
+				fmt.Fprintf(c.ErrOrStderr(), "rpclab: edit the file before you use it: %v\n", err)
+			}
+			return nil
 		},
 	}
 	flags := command.Flags()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"slices"
+	"strings"
 	"testing"
 
 	"gopkg.in/yaml.v3"
@@ -47,5 +48,23 @@ func TestInitWritesAddressesThatAServiceFileCanHave(t *testing.T) {
 	}
 	if want := []string{"localhost:8080", "127.0.0.2:8080", "127.0.0.3:8080"}; !slices.Equal(file.Server.Addresses, want) {
 		t.Errorf("the addresses are %q, want %q", file.Server.Addresses, want)
+	}
+}
+
+// The file is written nevertheless: an edit may be all that it needs.
+func TestInitSaysIfItsFileNeedsAnEdit(t *testing.T) {
+	for want, args := range map[string][]string{
+		"":                                    {"localhost:8080", "--tls"},
+		"tls.servername and authority differ": {"localhost:8080", "--servername", "a", "--authority", "b"},
+		"the addresses have the names a.example and b.example, and ": {"a.example:443,b.example:443", "--tls"},
+	} {
+		var out, said bytes.Buffer
+		command := root()
+		command.SetOut(&out)
+		command.SetErr(&said)
+		command.SetArgs(append([]string{"init", "--openapi", shop}, args...))
+		if err := command.Execute(); err != nil || out.Len() == 0 || !strings.Contains(said.String(), want) || (want == "") != (said.Len() == 0) {
+			t.Errorf("rpclab init %q: error %v, a file of %d bytes, and it says %q; want %q", args, err, out.Len(), &said, want)
+		}
 	}
 }
