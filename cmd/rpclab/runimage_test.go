@@ -3,10 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -93,36 +90,11 @@ func TestThePlatformOfAnImageIsThatOfALinuxNode(t *testing.T) {
 	}
 }
 
-// clusterOfOneNode connects to an API server that has a node without images.
-func clusterOfOneNode(t *testing.T) *kubernetes.API {
-	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		if r.URL.Path == "/version" {
-			fmt.Fprint(w, `{"gitVersion": "v1.34.4"}`)
-			return
-		}
-		fmt.Fprintf(w, `{"items": [{"metadata": {"name": "n1"}, "status": {"nodeInfo": {"operatingSystem": "linux", "architecture": %q}}}]}`, runtime.GOARCH)
-	}))
-	t.Cleanup(server.Close)
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	config := fmt.Sprintf(`{"apiVersion": "v1", "kind": "Config", "current-context": "c", "clusters": [{"name": "c", "cluster": {"server": %q}}], "contexts": [{"name": "c", "context": {"cluster": "c"}}]}`, server.URL)
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	api, err := kubernetes.Connect(t.Context(), kubernetes.ClientConfig{Kubeconfig: file})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(api.Close)
-	return api
-}
-
 func TestAnInterruptedLoadOfAnImageIsNoFailedLoad(t *testing.T) {
 	dir := t.TempDir()
 	began := filepath.Join(dir, "began")
 	ctx, interrupt := context.WithCancel(t.Context())
-	api, loaded := clusterOfOneNode(t), make(chan error)
+	api, loaded := connected(t, oneNode(t, "c", "")), make(chan error)
 	go func() {
 		contents := image.Options{Program: "/bin/sh", Platform: v1.Platform{OS: "linux", Architecture: runtime.GOARCH}}
 		_, err := imageSource{load: "touch " + began + "; exec sleep 60; :"}.provide(ctx, api, contents, filepath.Join(dir, "image.tar"), newProgress(io.Discard, progressFlags{}))

@@ -290,8 +290,8 @@ func TestListPrintsTheFileOfAnExperiment(t *testing.T) {
 
 func TestDoctor(t *testing.T) {
 	t.Parallel()
-	s := rpclab(t, "doctor")
-	if s.code != 0 || strings.Count(s.stdout, "\n") < 4 || strings.Contains(s.stdout, "lacks") {
+	s := rpclab(t, "doctor", "--kubeconfig", filepath.Join(t.TempDir(), "none"))
+	if s.code != 0 || strings.Count(s.stdout, "\n") < 4 || strings.Contains(s.stdout, "lacks") || !strings.Contains(s.stdout, "\nnote   kubernetes      not usable\n") {
 		t.Errorf("exit code %d\n%s%s", s.code, s.stdout, s.stderr)
 	}
 }

@@ -51,6 +51,9 @@ func (a *API) Close() {
 // connectTimeout is how long the API server may take to answer.
 const connectTimeout = 10 * time.Second
 
+// ErrNotConfigured is the error of [Connect] if there is no kubeconfig, and this process is in no pod of a cluster.
+var ErrNotConfigured = errors.New("no Kubernetes is configured: set KUBECONFIG or --kubeconfig to the file that kubectl uses")
+
 // Connect finds the cluster and reads its version.
 func Connect(ctx context.Context, selected ClientConfig) (*API, error) {
 	klog.SetLogger(logr.Discard()) // client-go's log would mix with ours
@@ -59,7 +62,7 @@ func Connect(ctx context.Context, selected ClientConfig) (*API, error) {
 	found := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: selected.Context})
 	config, err := found.ClientConfig()
 	if clientcmd.IsEmptyConfig(err) || errors.Is(err, rest.ErrNotInCluster) {
-		return nil, errors.New("no Kubernetes is configured: set KUBECONFIG or --kubeconfig to the file that kubectl uses")
+		return nil, ErrNotConfigured
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig: %w", err)
@@ -81,7 +84,7 @@ func Connect(ctx context.Context, selected ClientConfig) (*API, error) {
 	defer cancel()
 	version, err := api.client.ServerVersion(limited)
 	switch {
-	case ctx.Err() != nil:
+	case errors.Is(ctx.Err(), context.Canceled):
 		return nil, ctx.Err()
 	case apierrors.IsUnauthorized(err): // also for what anybody may read, if a token has expired
 		return nil, fmt.Errorf("the Kubernetes at %s refuses the credentials of the kubeconfig: %w\nCheck them with `kubectl auth whoami`, or select another cluster with --kubeconfig and --context", config.Host, err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 	authorization "k8s.io/api/authorization/v1"
@@ -15,7 +16,7 @@ import (
 
 // preflight fails unless this user has the permissions of a run.
 func (a *API) preflight(ctx context.Context) error {
-	missing, err := a.missing(ctx)
+	missing, err := a.missing(ctx, Permissions()[PermissionsOfRun])
 	if err != nil || len(missing) == 0 {
 		return err
 	}
@@ -32,9 +33,28 @@ func (a *API) preflight(ctx context.Context) error {
 		a.config.Host, strings.Join(missing, ", "), role, manager, manager)
 }
 
-// missing are the permissions of a run that this user lacks, such as create pods/portforward.
-func (a *API) missing(ctx context.Context) ([]string, error) {
-	needed := Permissions()[PermissionsOfRun]
+// MissingPermissions are those of [Permissions] that this user lacks in all namespaces, by group. Groups of which none is
+// missing are left out.
+func (a *API) MissingPermissions(ctx context.Context) (map[string][]string, error) {
+	var mu sync.Mutex
+	byGroup := map[string][]string{}
+	each, ctx := errgroup.WithContext(ctx)
+	for group, rules := range Permissions() {
+		each.Go(func() error {
+			missing, err := a.missing(ctx, rules)
+			if len(missing) > 0 {
+				mu.Lock()
+				defer mu.Unlock()
+				byGroup[group] = missing
+			}
+			return err
+		})
+	}
+	return byGroup, each.Wait()
+}
+
+// missing are the permissions of rules that this user lacks in all namespaces, such as create pods/portforward.
+func (a *API) missing(ctx context.Context, needed []rbacv1.PolicyRule) ([]string, error) {
 	lacks := make([][]string, len(needed))
 	each, ctx := errgroup.WithContext(ctx)
 	for i, rule := range needed {
