@@ -97,8 +97,7 @@ cluster-down: ; @go run ./test/cluster down
 # Tests on a cluster of their own, which they remove at the end. Its first build takes ten minutes.
 cluster-test: tools proxies
 	@test/tools.sh
-	go run ./test/cluster with --name test -- test/run.sh ./test/kube/... -timeout 30m -parallel 4 -skip 'Istio|Soak'
-	test/run.sh ./test/cluster -timeout 15m
+	go run ./test/cluster with --name test -- test/run.sh "./test/kube/... ./test/cluster" -timeout 30m -parallel 4 -skip 'Istio|Soak'
 
 # What takes long on Kubernetes: 20 callers, 100 backends in ten EndpointSlices, an autoscaler and a drain on each
 # route, and the five scenarios of the balancing study in Go and Python. It prints what it measured.

@@ -97,7 +97,7 @@ func TestChartRepeatsAnExperimentAndComparesWithTheLastRun(t *testing.T) {
 	const namespace, name = "chart", "lab-rpclab"
 	chartNamespace(t, namespace)
 	volume(t, namespace, name)
-	release := []string{"--namespace", namespace, "-f", chartValues, "--set", "image=" + image(t, ""), "lab", chart}
+	release := []string{"--namespace", namespace, "-f", chartValues, "--set", "image=" + image(t), "lab", chart}
 	helm(t, append([]string{"install", "--wait", "--timeout", "3m"}, release...)...)
 
 	page := func(args ...string) string {

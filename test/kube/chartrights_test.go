@@ -21,7 +21,7 @@ func TestChartGivesRunsTheirPermissionsOnly(t *testing.T) {
 	t.Parallel()
 	const namespace, name = "rights", "rights-rpclab"
 	chartNamespace(t, namespace)
-	release := []string{"--namespace", namespace, "-f", chartValues, "--set", "image=" + image(t, ""), "--set", "page.enabled=false", "--set", "storage.enabled=false",
+	release := []string{"--namespace", namespace, "-f", chartValues, "--set", "image=" + image(t), "--set", "page.enabled=false", "--set", "storage.enabled=false",
 		"--set", "experiment.gates=null", "--set", "experiment.args={/etc/rpclab/small.yaml}", "--set", "repeat.enabled=false", "--set", "job.enabled=true", "--set", "experiment.on=kubernetes", "rights", chart}
 	helm(t, append([]string{"install"}, release...)...)
 	if ended, log := jobEnd(t, namespace, name+"-1"); !strings.Contains(ended, "Complete") {

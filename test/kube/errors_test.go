@@ -56,7 +56,7 @@ func checkDeployError(t *testing.T, run, image string, before func(), wants ...s
 
 func TestAnExceededQuotaIsReported(t *testing.T) {
 	t.Parallel()
-	checkDeployError(t, "quota", image(t, ""), func() {
+	checkDeployError(t, "quota", image(t), func() {
 		kubectl(t, "create", "quota", "few", "--hard=pods=1", "-n", "rpclab-quota")
 	}, "exceeded quota: few", "kubectl describe quota -n rpclab-quota")
 }
@@ -67,7 +67,7 @@ func TestAMissingImageIsReported(t *testing.T) {
 }
 
 func TestTaintedNodesAreReported(t *testing.T) { // not parallel: no other pod finds a node
-	checkDeployError(t, "taint", image(t, ""), func() {
+	checkDeployError(t, "taint", image(t), func() {
 		t.Cleanup(func() {
 			// The test's own context has ended by now.
 			if out, err := exec.Command(filepath.Join(clusterDir(t), "kubectl"), "taint", "nodes", "--all", "closed-").CombinedOutput(); err != nil {

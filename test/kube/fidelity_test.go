@@ -57,7 +57,7 @@ func routesOn(t *testing.T, cluster string) result.Document {
 	if cluster == "local" {
 		args = append(args, "--arms", strings.Join(localArms, ","))
 	}
-	image(t, "")
+	image(t)
 	d := resulttest.Read(t, strings.NewReader(ran(t, testkit.Rpclab(t), args...)))
 	if routes.on == nil {
 		routes.on = map[string]result.Document{}

@@ -56,7 +56,7 @@ func meshed(t *testing.T, mode string) {
 		t.Fatal(err)
 	}
 	manifest := filepath.Join(t.TempDir(), "istio.yaml")
-	replaced := strings.NewReplacer("IMAGE", image(t, ""), "mode: STRICT", "mode: "+mode).Replace(string(text))
+	replaced := strings.NewReplacer("IMAGE", image(t), "mode: STRICT", "mode: "+mode).Replace(string(text))
 	if err := os.WriteFile(manifest, []byte(replaced), 0o600); err != nil {
 		t.Fatal(err)
 	}

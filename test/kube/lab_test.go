@@ -51,7 +51,7 @@ func TestLabUpBalancingOnKubernetes(t *testing.T) {
 	t.Parallel()
 	t.Run("go", func(t *testing.T) {
 		targets := filepath.Join(t.TempDir(), "balancing.json")
-		g := labUp(t, image(t, ""), "balancing", "--port", "30712", "--cpus", "0.2", "--targets", targets)
+		g := labUp(t, image(t), "balancing", "--port", "30712", "--cpus", "0.2", "--targets", targets)
 		limits := kubectl(t, "-n", g.namespace(t), "get", "pods", "-l", "rpclab/role=backend", "-o", "jsonpath={.items[*].spec.containers[0].resources.limits}")
 		if strings.Count(limits, `{"cpu":"200m"}`) != 9 {
 			t.Errorf("the limits of the servers are %s, want 0.2 CPUs each", limits)
@@ -126,7 +126,7 @@ func awaitPort(t *testing.T, port int) {
 // TestLabUpServersOnKubernetes calls the servers of the studies without gateways on the ports of nodes.
 func TestLabUpServersOnKubernetes(t *testing.T) {
 	t.Parallel()
-	name := image(t, "")
+	name := image(t)
 	chain := labUp(t, name, "chain", "--rest-port", "30750", "--port", "30751")
 	if said := curl(t, 30750, "/increase/41"); !strings.Contains(said, "42") {
 		t.Errorf("chain: 41 + 1 is %s", said)

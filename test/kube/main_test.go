@@ -89,27 +89,23 @@ func onNodeNetwork(t *testing.T, args ...string) string {
 	return cluster(t, "exec", append([]string{"--"}, args...)...)
 }
 
-// loaded are the full names of images on the nodes, by the name that a test gave.
+// loaded are the full names of images on the nodes, by the program that they contain.
 var loaded = struct {
 	sync.Mutex
 	names map[string]string
 }{names: map[string]string{}}
 
-// image builds an image of rpclab with all proxies and loads it onto every node. It returns the name.
-func image(t *testing.T, name string) string {
+// image builds an image of rpclab with all proxies and loads it onto every node, once for all tests. It returns the name.
+func image(t *testing.T) string {
 	t.Helper()
 	loaded.Lock() // one test builds, the others wait
 	defer loaded.Unlock()
-	if full, ok := loaded.names[name]; ok {
-		return full
+	const program = "rpclab"
+	if loaded.names[program] == "" {
+		archive := filepath.Join(t.TempDir(), "rpclab.tar")
+		name := strings.TrimSpace(ran(t, testkit.Rpclab(t), "image", "build", "--output", archive))
+		cluster(t, "load-image", archive)
+		loaded.names[program] = name
 	}
-	archive := filepath.Join(t.TempDir(), "rpclab.tar")
-	args := []string{"image", "build", "--output", archive}
-	if name != "" {
-		args = append(args, "--name", name)
-	}
-	full := strings.TrimSpace(ran(t, testkit.Rpclab(t), args...))
-	cluster(t, "load-image", archive)
-	loaded.names[name] = full
-	return full
+	return loaded.names[program]
 }

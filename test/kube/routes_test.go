@@ -39,7 +39,7 @@ func TestEveryRouteWorksOnACluster(t *testing.T) {
 // TestAMissingMeshIsReportedWithItsGuide runs on a cluster without a mesh.
 func TestAMissingMeshIsReportedWithItsGuide(t *testing.T) {
 	t.Parallel()
-	image(t, "")
+	image(t)
 	text, err := os.ReadFile("testdata/routes.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -35,7 +35,7 @@ type outcome struct {
 // begin starts a run on the cluster, with the image that is there.
 func begin(t *testing.T, args ...string) *liveRun {
 	t.Helper()
-	return beginWith(t, image(t, ""), args...)
+	return beginWith(t, image(t), args...)
 }
 
 // beginWith starts a run on the cluster with an image; empty: the run builds and loads its own.

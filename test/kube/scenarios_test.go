@@ -66,7 +66,7 @@ type measured struct {
 // with a CPU limit for each server: as an experiment, whose verdict is the order of the paths, and with the study's own
 // command, which counts calls by pod. -update writes the page.
 func TestSoakScenariosOfTheStudy(t *testing.T) {
-	images := map[string]string{"go": image(t, ""), "python": ""} // empty: each command builds its own
+	images := map[string]string{"go": image(t), "python": ""} // empty: each command builds its own
 	all := map[string][]measured{}
 	for _, languageName := range slices.Sorted(maps.Keys(images)) {
 		for i, s := range scenarios {

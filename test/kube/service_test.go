@@ -34,7 +34,7 @@ func greeter(t *testing.T, server string) (file string) {
 // imageServer is a server of an image at another port than the default. Its command is for runs on one machine.
 func imageServer(t *testing.T, more string) string {
 	t.Helper()
-	return fmt.Sprintf(`command: [./nothing], image: %q, port: 9000, args: [server, --listen, "{{.Address}}", --public, --id, "own-{{.ID}}"], resources: {memory: 128Mi}%s`, image(t, ""), more)
+	return fmt.Sprintf(`command: [./nothing], image: %q, port: 9000, args: [server, --listen, "{{.Address}}", --public, --id, "own-{{.ID}}"], resources: {memory: 128Mi}%s`, image(t), more)
 }
 
 // checkArms checks that pods of a service answered all calls of all arms, as far as their names can be known.
@@ -131,7 +131,7 @@ func TestAServerThatDoesNotStartIsExplained(t *testing.T) {
 		want   []string
 	}{
 		"image": {`image: "nowhere/orders:1"`, []string{"cannot get the image nowhere/orders:1", "Check the name of the image"}},
-		"crash": {fmt.Sprintf("image: %q, args: [serve-nothing]", image(t, "")), []string{"CrashLoopBackOff", "Its last lines:", `no command "serve-nothing"`}},
+		"crash": {fmt.Sprintf("image: %q, args: [serve-nothing]", image(t)), []string{"CrashLoopBackOff", "Its last lines:", `no command "serve-nothing"`}},
 		"never ready": {strings.Replace(imageServer(t, ", timeout: 4s"), "{{.Address}}", "{{.Host}}:9001", 1),
 			[]string{"was not ready within 4s: Readiness probe failed", "set server.port to its port", "Its last lines:"}},
 		"stop": {imageServer(t, ", stop: {signal: INT}"), []string{"this cluster ignores the stop signal INT", "remove server.stop.signal"}},
@@ -184,7 +184,7 @@ metadata: {name: orders, namespace: %[1]s}
 spec:
   selector: {app: orders}
   ports: [{name: grpc, port: 80, targetPort: 9000}, {name: metrics, port: 9100}]
-`, namespace, image(t, "")))
+`, namespace, image(t)))
 	kubectl(t, "rollout", "status", "deployment/orders", "-n", namespace, "--timeout=60s")
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -25,12 +26,17 @@ const (
 const patience = 3 * time.Minute
 
 func TestStudyManifestsOnKubernetes(t *testing.T) {
-	image(t, "rpclab:lab")
-	kubectl(t, "apply", "-k", labManifests)
+	t.Parallel()
+	manifest := filepath.Join(t.TempDir(), "lab.yaml")
+	lab := strings.ReplaceAll(kubectl(t, "kustomize", labManifests), "rpclab:lab", image(t)) // which the nodes have
+	if err := os.WriteFile(manifest, []byte(lab), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	kubectl(t, "apply", "-f", manifest)
 	t.Cleanup(func() {
 		// The context of the test has ended.
-		if out, err := exec.Command(filepath.Join(clusterDir(t), "kubectl"), "delete", "-k", labManifests, "--timeout=120s").CombinedOutput(); err != nil {
-			t.Errorf("kubectl delete -k: %v\n%s", err, out)
+		if out, err := exec.Command(filepath.Join(clusterDir(t), "kubectl"), "delete", "-f", manifest, "--timeout=120s").CombinedOutput(); err != nil {
+			t.Errorf("kubectl delete: %v\n%s", err, out)
 		}
 	})
 	for _, stack := range []string{"clusterip", "headless", "envoy", "channels"} {
