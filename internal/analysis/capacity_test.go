@@ -4,7 +4,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"rpclab/internal/experiment"
+	"rpclab/internal/measure"
 	"rpclab/internal/pace/search"
 	"rpclab/internal/result"
 	"rpclab/internal/verdict"
@@ -90,5 +93,28 @@ func TestASearchWithoutAnEstimateIsUndecided(t *testing.T) {
 	}
 	if c := d.Arms[0].Capacity; c.Count != 5 {
 		t.Errorf("the capacity is %+v, want that of 5 rounds", *c)
+	}
+}
+
+// A search cancels the calls of a probe after its duration, at the latest. That such a call would have taken its whole
+// timeout is not known.
+func TestALostCallOfAProbeCountsAsTheTimeThatTheProbeGaveIt(t *testing.T) {
+	for duration, want := range map[time.Duration]float64{5 * time.Second: 5e3, time.Minute: 20e3} {
+		recorder := measure.NewRecorder(0)
+		recorder.Record(measure.Call{Done: duration, Code: "CANCELLED", Name: "get"})
+		recorder.Drop(0, "get")
+		seen, err := recorder.Measurement()
+		if err != nil {
+			t.Fatal(err)
+		}
+		record := Record{Merged: seen, Callers: []CallerRecord{{"a", seen}, {"b", seen}}}
+		record.Config.Caller.Timeout = 20 * time.Second
+		record.Config.Load.Search = &experiment.Search{Duration: duration}
+		got := record.Summarize(result.Trial{})
+		for what, latency := range map[string]result.Histogram{"all": got.Latency, "by name": got.ByName["get"].Latency, "of a caller": got.Callers[1].Latency} {
+			if off := latency.P50 / want; off < 0.999 || off > 1.001 || latency.Lost != 1 {
+				t.Errorf("probes of %v: the p50 (%s) is %g ms with %g of the calls lost, want at least %g ms with all", duration, what, latency.P50, latency.Lost, want)
+			}
+		}
 	}
 }

@@ -50,7 +50,7 @@ type CallerRecord struct {
 // its load.
 func (r Record) Summarize(trial result.Trial) result.Trial {
 	seen := r.Merged
-	trial = Measured(trial, seen, r.Config.Caller.Timeout, 0)
+	trial = Measured(trial, seen, r.deadline(), 0)
 	var err error
 	if trial.Callers, err = r.callers(); err != nil {
 		trial.Failed = err.Error()
@@ -87,9 +87,9 @@ func (r Record) Summarize(trial result.Trial) result.Trial {
 	return trial
 }
 
-// Measured adds the measures of a load to its trial. A lost call counts as timeout; cancelled calls, which an
-// interrupt ended, are left out of the latency.
-func Measured(trial result.Trial, seen measure.Measurement, timeout time.Duration, cancelled uint64) result.Trial {
+// Measured adds the measures of a load to its trial. A lost call counts as deadline; cancelled calls, which
+// an interrupt ended, are left out of the latency.
+func Measured(trial result.Trial, seen measure.Measurement, deadline time.Duration, cancelled uint64) result.Trial {
 	var errs [7]error
 	trial.Calls, trial.Dropped, trial.Late, trial.Waited = seen.Calls, seen.Dropped, seen.Late, seen.Waited
 	trial.Errors, trial.Samples, trial.Reasons = seen.Errors, seen.Samples, seen.Reasons
@@ -104,8 +104,8 @@ func Measured(trial result.Trial, seen measure.Measurement, timeout time.Duratio
 		trial.Messages = new(result.Histogram)
 		*trial.Messages, errs[6] = result.FromEncoded(seen.Answers)
 	}
-	errs[4] = trial.CountLost(timeout, cancelled)
-	trial.ByName, errs[5] = namedCalls(seen.ByName, timeout, trial.Lateness)
+	errs[4] = trial.CountLost(deadline, cancelled)
+	trial.ByName, errs[5] = namedCalls(seen.ByName, deadline, trial.Lateness)
 	if err := errors.Join(errs[:]...); err != nil {
 		trial.Failed = err.Error()
 	}
@@ -114,6 +114,9 @@ func Measured(trial result.Trial, seen measure.Measurement, timeout time.Duratio
 	trial.LatencyOverTime = LatencyOverTime(seen)
 	return trial
 }
+
+// deadline is the least that a lost call counts as.
+func (r Record) deadline() time.Duration { return r.Config.Load.Search.Deadline(r.Config.Caller.Timeout) }
 
 // callers are the measures of each caller; nil: there is only one caller.
 func (r Record) callers() (all []result.Caller, err error) {
@@ -130,7 +133,7 @@ func (r Record) callers() (all []result.Caller, err error) {
 		var errs [3]error
 		own.Latency, errs[0] = result.FromEncoded(m.Latency)
 		own.Lateness, errs[1] = result.FromEncoded(m.Lateness)
-		errs[2] = own.CountLost(r.Config.Caller.Timeout, 0)
+		errs[2] = own.CountLost(r.deadline(), 0)
 		if err := errors.Join(errs[:]...); err != nil {
 			return nil, err
 		}

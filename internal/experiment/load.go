@@ -47,6 +47,15 @@ type Search struct {
 	MaxInFlight int           `yaml:"max_in_flight" doc:"maximum number of calls in flight; further calls count as dropped" min:"1" max:"1000000" default:"10000"`
 }
 
+// Deadline returns the time that every call of a probe has at least: its timeout, or Duration if that is shorter, because
+// the search then cancels the calls in flight. Without a search it is the timeout.
+func (s *Search) Deadline(timeout time.Duration) time.Duration {
+	if s == nil {
+		return timeout
+	}
+	return min(timeout, s.Duration)
+}
+
 // String describes the load: burst of 2000; open loop, 1000/s for 45s.
 func (l Load) String() string {
 	switch {

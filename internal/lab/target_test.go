@@ -15,9 +15,11 @@ import (
 	"google.golang.org/grpc"
 
 	rpclabv1 "rpclab/api/rpclab/v1"
+	"rpclab/internal/experiment"
 	"rpclab/internal/load"
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
+	"rpclab/internal/pace/search"
 	"rpclab/internal/result"
 )
 
@@ -154,6 +156,28 @@ func TestASelfTestThatFailsKeepsTheLoad(t *testing.T) {
 	}
 	if want := "the generator's own limits were not measured because the self-test failed: no port"; !slices.Contains(d.Warnings, want) || slices.Contains(d.Warnings, noSelfTest) {
 		t.Errorf("the warnings are %q, want %q", d.Warnings, want)
+	}
+}
+
+// A search cancels calls in flight, so that a call that never ends counts as the time that it had, not as its timeout.
+func TestACallThatASearchCancelsCountsAsTheTimeThatItHad(t *testing.T) {
+	end := make(chan struct{})
+	plan := targetPlan(t, func(s *load.Settings) {
+		s.Search = &experiment.Search{SLO: "p99 < 10s", From: 20, To: 1000, Precision: 50, Duration: 500 * time.Millisecond, MaxInFlight: 100}
+	}, func(int64) { <-end })
+	t.Cleanup(func() { close(end) }) // before the server stops
+	d, err := Run(t.Context(), plan, Options{Kind: "local"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	trial := d.Arms[0].Trials[0]
+	for _, p := range trial.Capacity.Probes {
+		if p.Errors == 0 || p.P99 < 499 || p.P99 > 15e3 { // the timeout is 20 s
+			t.Errorf("probe %+v, want a p99 of at least 0.5 s", p)
+		}
+	}
+	if end := trial.Capacity.End; end != string(search.LowestFails) || len(trial.Capacity.Probes) < 2 {
+		t.Errorf("the search ended with %q after %d probes, want %q", end, len(trial.Capacity.Probes), search.LowestFails)
 	}
 }
 

@@ -31,7 +31,7 @@ func (l *Load) Trial(trial result.Trial, seen measure.Measurement, interrupted t
 	seen.RenameBackends(func(id string) string { return cmp.Or(id, l.Name()) }) // the target is who answered without a name
 	l.to.addUnused(seen.Backends)
 	trial.Started = seen.Started.UTC()
-	trial = analysis.Measured(trial, seen, l.settings.Timeout, l.cancelled)
+	trial = analysis.Measured(trial, seen, l.settings.Search.Deadline(l.settings.Timeout), l.cancelled)
 	trial.Backends = seen.Backends
 	trial.Resources.Client.RSS = seen.MaxRSS
 	if seen.Calls > 0 {
