@@ -12,7 +12,7 @@ import (
 	"rpclab/internal/service/request"
 )
 
-// connectTimeout is how long a target may take to accept all connections.
+// connectTimeout is how long a target may take to accept one connection.
 const connectTimeout = 10 * time.Second
 
 func (s Settings) checkConnections() error {
@@ -131,8 +131,12 @@ func checkFileLimit(connections int, limit uint64) error {
 		"among several processes", connections, need, limit)
 }
 
-// timeout returns how long a number of connections may take to open.
-func (c ConnectionOptions) timeout(connections int) time.Duration {
+// timeout returns how long the connections to a target may take to open, with every engine. With round_robin, a number of
+// them goes to each address.
+func (c ConnectionOptions) timeout(to target, connections int) time.Duration {
+	if to.balanced() {
+		connections *= len(to.addresses)
+	}
 	timeout := connectTimeout + time.Duration(connections)*time.Millisecond
 	if c.ConnectRate > 0 {
 		timeout += time.Duration(float64(connections) / c.ConnectRate * float64(time.Second))

@@ -1,11 +1,14 @@
 package load
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -56,9 +59,27 @@ func TestAPrefixOfSourcesContainsAllItsAddresses(t *testing.T) {
 }
 
 func TestManyConnectionsHaveMoreTimeToConnect(t *testing.T) {
-	if got := (ConnectionOptions{ConnectRate: 100}).timeout(1000); got != connectTimeout+10*time.Second+time.Second {
+	if got := (ConnectionOptions{ConnectRate: 100}).timeout(target{addresses: []string{"a", "b"}}, 1000); got != connectTimeout+10*time.Second+time.Second {
 		t.Errorf("1,000 connections at 100/s have %v to connect, want %v", got, connectTimeout+11*time.Second)
 	}
+	if got := (ConnectionOptions{ConnectRate: 100}).timeout(target{addresses: []string{"a", "b"}, balance: RoundRobin}, 1000); got != connectTimeout+20*time.Second+2*time.Second {
+		t.Errorf("1,000 connections to each of two addresses at 100/s have %v to connect, want %v", got, connectTimeout+22*time.Second)
+	}
+}
+
+// Both engines have as long to connect.
+func TestGRPCGoHasMoreTimeForManyConnections(t *testing.T) {
+	const connections = 500
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		client, err := openGRPC(t.Context(), target{name: "a:1", authority: "a:1", addresses: []string{"a:1"}}, connections, nil, ResponseLimits{}, func(ctx context.Context, _ string) (net.Conn, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})
+		if took, want := time.Since(began), connectTimeout+connections*time.Millisecond; client != nil || err == nil || took != want {
+			t.Errorf("%d connections to a server that does not answer failed after %v with %v, want an error after %v", connections, took, err, want)
+		}
+	})
 }
 
 func TestTooManyConnectionsForOpenFilesAreRejected(t *testing.T) {

@@ -68,7 +68,7 @@ func openGRPC(ctx context.Context, to target, connections int, security *tls.Con
 	options = append(options, more...)
 	remote := endpoint{target: to, security: verified, dial: dial}
 	interrupt := ctx
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	ctx, cancel := context.WithTimeout(ctx, ConnectionOptions{}.timeout(to, connections))
 	defer cancel()
 	client := &grpcClient{several: to.several()}
 	for range connections {

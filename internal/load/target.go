@@ -43,8 +43,12 @@ func parseTarget(text string) (all []server, err error) {
 
 func parseServer(text string) (one server, err error) {
 	if path, ok := strings.CutPrefix(text, unixScheme); ok {
-		if one.socket = strings.TrimPrefix(path, "//"); one.socket == "" {
+		path, isURI := strings.CutPrefix(path, "//")
+		if one.socket = path; path == "" {
 			return one, request.Invalidf("%q is not a socket: use unix:///PATH", text)
+		}
+		if host, _, _ := strings.Cut(path, "/"); isURI && host != "" { // gRPC Name Resolution rejects it, too
+			return one, request.Invalidf("%q names the host %q, but a socket is on this machine: use unix:///PATH for an absolute path, or unix:PATH for a relative one", text, host)
 		}
 		return one, nil
 	}

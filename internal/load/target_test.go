@@ -70,6 +70,8 @@ func TestTargetsAreParsed(t *testing.T) {
 		"a:1,":        `"" is not an address`,
 		"a:1,b":       `"b" is not an address`,
 		"unix://":     "is not a socket: use unix:///PATH",
+		"unix://run/a.sock": `"unix://run/a.sock" names the host "run", but a socket is on this machine: use unix:///PATH for an absolute path, or unix:PATH for a relative one`,
+		"a:1,unix://a.sock": `names the host "a.sock"`,
 		"dns://a:1":   "has no slash before the name",
 		"dns:///a":    "is not an address",
 		"xds:///a":    "rpclab load has no client of a control plane",

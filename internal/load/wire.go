@@ -73,7 +73,7 @@ func openWire(ctx context.Context, config wireConfig) (*wireClient, error) {
 		remote.http = config.http.Version
 	}
 	interrupt := ctx
-	ctx, cancel := context.WithTimeout(ctx, config.connecting.timeout(atOnce))
+	ctx, cancel := context.WithTimeout(ctx, config.connecting.timeout(config.target, atOnce))
 	defer cancel()
 	sources, err := config.connecting.sources()
 	if err != nil {
