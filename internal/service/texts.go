@@ -2,6 +2,7 @@ package service
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/functions"
@@ -16,13 +17,29 @@ import (
 // maxText is the longest text that a function of an expression may make, in bytes: twice the longest response.
 const maxText = 8 << 20
 
-// textLengths are the functions whose text can be far longer than their arguments. Each value returns about how long the
-// text of a call would be, and 0 for arguments of other types.
-var textLengths = map[string]func(args []ref.Val) int{
-	"replace": replacedLength, "join": joinedLength, "format": formattedLength, "strings.quote": quotedLength,
+// guards come before functions whose text can be far longer than their arguments, or whose time grows with the product
+// of the lengths of two texts. Each returns an error or the value of the function; nil: CEL computes the value.
+var guards = map[string]func(args []ref.Val) ref.Val{
+	"replace": boundText("replace", replacedLength), "join": boundText("join", joinedLength), "format": boundText("format", formattedLength),
+	"strings.quote": boundText("strings.quote", quotedLength),
+	"indexOf":       func(args []ref.Val) ref.Val { return search(args, false) },
+	"lastIndexOf":   func(args []ref.Val) ref.Val { return search(args, true) },
+	overloads.Matches: boundPattern,
 }
 
-// boundTexts makes a call fail whose text would be longer than maxText. CEL itself counts the cost of a call after the call.
+// boundText makes a call fail whose text would be longer than maxText. length returns about how long it would be, and 0
+// for arguments of other types.
+func boundText(name string, length func(args []ref.Val) int) func(args []ref.Val) ref.Val {
+	return func(args []ref.Val) ref.Val {
+		if length(args) > maxText {
+			return tooLong(name)
+		}
+		return nil
+	}
+}
+
+// boundTexts bounds the memory and the time of functions of texts. CEL itself counts the cost of a call after the call,
+// and only in expressions with loops.
 func boundTexts(env *cel.Env) cel.ProgramOption {
 	return cel.CustomDecoratorV2(func(part interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 		call, ok := part.(interpreter.InterpretableCall)
@@ -30,11 +47,11 @@ func boundTexts(env *cel.Env) cel.ProgramOption {
 			return part, nil
 		}
 		name := call.Function()
-		length := textLengths[name]
+		guard := guards[name]
 		switch {
 		case name == operators.Add && call.OverloadID() != overloads.AddList:
 			return boundedSum{call}, nil
-		case length == nil:
+		case guard == nil, name == overloads.Matches && isConstant(call.Args()[1]): // the file bounds its own patterns
 			return part, nil
 		}
 		bindings, err := env.Functions()[name].Bindings()
@@ -43,12 +60,70 @@ func boundTexts(env *cel.Env) cel.ProgramOption {
 		}
 		of := bindings[len(bindings)-1] // chooses among the overloads
 		return interpreter.NewCall(call.ID(), name, call.OverloadID(), call.Args(), func(args ...ref.Val) ref.Val {
-			if length(args) > maxText {
-				return tooLong(name)
+			if value := guard(args); value != nil {
+				return value
 			}
 			return bounded(name, apply(of, args))
 		}), nil
 	})
+}
+
+func isConstant(part interpreter.InterpretableV2) bool {
+	_, ok := part.(interpreter.InterpretableConst)
+	return ok
+}
+
+// search is indexOf or lastIndexOf in a time that grows with the sum of the lengths. CEL compares the texts at each place.
+// It returns nil for arguments of which CEL is fast: other types, an empty text to find, an offset outside of the text.
+func search(args []ref.Val, last bool) ref.Val {
+	text, ok := args[0].(types.String)
+	find, findOK := args[1].(types.String)
+	runes, offset := utf8.RuneCountInString(string(text)), 0
+	if last {
+		offset = runes - 1
+	}
+	if len(args) > 2 {
+		from, fromOK := args[2].(types.Int)
+		offset, ok = int(from), ok && fromOK
+	}
+	if !ok || !findOK || find == "" || offset < 0 || offset >= runes {
+		return nil
+	}
+	at := byteOffset(string(text), offset)
+	found := -1
+	if last {
+		found = strings.LastIndex(string(text[:min(at+len(find), len(text))]), string(find))
+	} else if found = strings.Index(string(text[at:]), string(find)); found >= 0 {
+		found += at
+	}
+	if found < 0 {
+		return types.IntNegOne
+	}
+	return types.Int(utf8.RuneCountInString(string(text[:found])))
+}
+
+// byteOffset returns where the rune n of a text begins.
+func byteOffset(text string, n int) int {
+	for at := range text {
+		if n == 0 {
+			return at
+		}
+		n--
+	}
+	return len(text)
+}
+
+// boundPattern makes matches fail if the text and a pattern of a response are too long: its time grows with their product.
+func boundPattern(args []ref.Val) ref.Val {
+	const most, leastText = 100_000_000, 1000 // a pattern takes time by itself
+	text, ok := args[0].(types.String)
+	if !ok {
+		return types.MaybeNoSuchOverloadErr(args[0])
+	}
+	if pattern := textLength(args[1]); max(len(text), leastText)*pattern > most {
+		return types.NewErr("matches: the text has %d bytes and the pattern %d, which would take too long: use shorter texts", len(text), pattern)
+	}
+	return nil
 }
 
 // boundedSum is a sum, which may be that of texts.
@@ -152,13 +227,17 @@ func shownLength(v ref.Val, most int) (n int) {
 type textCost struct{}
 
 // CallCost implements [interpreter.ActualCostEstimator]. A text costs a tenth of its bytes, as in CEL.
-func (textCost) CallCost(name, _ string, _ []ref.Val, made ref.Val) *uint64 {
+func (textCost) CallCost(name, _ string, args []ref.Val, made ref.Val) *uint64 {
+	n := 0
 	switch name {
 	case operators.Add, "format", "strings.quote":
-		if n := textLength(made); n > 0 {
-			cost := 1 + uint64(n/10)
-			return &cost
-		}
+		n = textLength(made)
+	case overloads.Size: // it reads the text
+		n = textLength(args[0])
 	}
-	return nil
+	if n == 0 {
+		return nil
+	}
+	cost := 1 + uint64(n/10)
+	return &cost
 }

@@ -5,6 +5,12 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
+
+	"cel.dev/cel-go/cel"
+	"cel.dev/cel-go/common/types"
+	"cel.dev/cel-go/ext"
+	"pgregory.net/rapid"
 )
 
 // A server chooses the response, and who sends a service file to a page the expression. Neither may fill the memory.
@@ -35,6 +41,7 @@ func TestTextsOfAnExpressionAreBounded(t *testing.T) {
 		"'%s and %d'.format([answer.long, 7]).size() == 2097158": false,
 		"'" + strings.Repeat("%s", 100) + "'.format([" + strings.Repeat("answer.long, ", 100) + "]) == 'x'": true,
 		"(" + strings.Repeat("answer.long + ", 100) + "'') == 'x'":                                          true,
+		"answer.items.all(i, answer.long.size() > 0)": true,
 		"answer.items.map(i, i + answer.long).size() == 0":                                                  true,
 		"answer.items.map(i, '%s%s'.format([i, answer.long])).size() == 0":                                  true,
 	} {
@@ -54,4 +61,72 @@ func TestTextsOfAnExpressionAreBounded(t *testing.T) {
 			t.Errorf("%.60s: %d MiB were allocated, want at most 200", text, made)
 		}
 	}
+}
+
+// CEL would compare the two texts at each place, which takes half a minute.
+func TestTextsAreFoundInLinearTime(t *testing.T) {
+	const size = 1 << 19
+	values := map[string]any{"status": 200, "headers": map[string]string{}, "answer": map[string]any{
+		"long": strings.Repeat("a", size), "late": strings.Repeat("a", size/2) + "b", "early": "b" + strings.Repeat("a", size/2), "n": 3.0,
+	}}
+	for text, want := range map[string]string{
+		"answer.long.indexOf(answer.late) == -1":         "",
+		"answer.long.indexOf(answer.late, 7) == -1":      "",
+		"answer.long.lastIndexOf(answer.early) == -1":    "",
+		"answer.long.lastIndexOf(answer.early, 9) == -1": "",
+		"answer.long.matches(answer.late)":               "would take too long: use shorter texts",
+		"'ab'.matches(answer.late) == false":             "would take too long: use shorter texts",
+		"answer.n.matches(answer.late)":                  "no such overload",
+		"answer.long.indexOf(answer.n) == 1":             "no such overload",
+		"answer.long.matches('^a+$')":                     "",
+		"'ab'.matches('a' + string('b'))":                "",
+	} {
+		check, err := CompileHTTPCheck(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if err := check.eval(values); (err != nil) != (want != "") || !strings.Contains(fmt.Sprint(err), want) {
+			t.Errorf("%s: error %v, want %q", text, err, want)
+		}
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("%s took %v", text, took)
+		}
+	}
+}
+
+// The results are those of CEL itself.
+func TestTextsAreFoundAsInCEL(t *testing.T) {
+	env, err := cel.NewEnv(ext.Strings(), cel.Variable("text", cel.DynType), cel.Variable("find", cel.DynType), cel.Variable("from", cel.DynType))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ours, theirs []cel.Program
+	for _, text := range []string{"text.indexOf(find)", "text.indexOf(find, from)", "text.lastIndexOf(find)", "text.lastIndexOf(find, from)"} {
+		compiled, issues := env.Compile(text)
+		if issues.Err() != nil {
+			t.Fatal(issues.Err())
+		}
+		our, err := newProgram(env, compiled)
+		if err != nil {
+			t.Fatal(err)
+		}
+		their, err := env.Program(compiled)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ours, theirs = append(ours, our), append(theirs, their)
+	}
+	text := rapid.StringOfN(rapid.SampledFrom([]rune("aé水")), 0, 8, -1)
+	find := rapid.StringOfN(rapid.SampledFrom([]rune("aé水")), 0, 3, -1)
+	rapid.Check(t, func(t *rapid.T) {
+		values := map[string]any{"text": text.Draw(t, "text"), "find": find.Draw(t, "find"), "from": rapid.IntRange(-2, 10).Draw(t, "from")}
+		for i := range ours {
+			got, _, err := ours[i].Eval(values)
+			want, _, wanted := theirs[i].Eval(values)
+			if (err != nil) != (wanted != nil) || wanted == nil && got.Equal(want) != types.True {
+				t.Errorf("function %d of %v is %v, %v; want %v, %v", i, values, got, err, want, wanted)
+			}
+		}
+	})
 }

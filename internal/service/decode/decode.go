@@ -92,7 +92,7 @@ func (m *Message) Check(message []byte) error {
 	if valid := m.valid.Load(); valid != nil && bytes.Equal(message, *valid) {
 		return nil
 	}
-	if err := m.walk(message, protowire.DefaultRecursionLimit); err != nil {
+	if _, err := m.walk(message, protowire.DefaultRecursionLimit, 0); err != nil {
 		return fmt.Errorf("the response is not a %s: %w", m.name, err)
 	}
 	m.remember(message)
@@ -117,26 +117,29 @@ var (
 	errText   = errors.New("a string is not UTF-8")
 )
 
-func (m *Message) walk(p []byte, depth int) error {
+// walk checks the fields of a message: all bytes, or with the number of a group those up to the end of that. It returns the
+// length of what it read.
+func (m *Message) walk(p []byte, depth int, group protowire.Number) (read int, err error) {
 	if depth--; depth < 0 {
-		return errDepth
+		return 0, errDepth
 	}
-	for len(p) > 0 {
-		number, kind, n := protowire.ConsumeTag(p)
+	for read < len(p) || group != 0 {
+		number, kind, n := protowire.ConsumeTag(p[read:])
 		if n < 0 {
-			return protowire.ParseError(n)
+			return 0, protowire.ParseError(n)
 		}
 		if number > protowire.MaxValidNumber {
-			return errNumber
+			return 0, errNumber
 		}
-		p = p[n:]
-		n, err := m.value(number, kind, p, depth)
-		if err != nil {
-			return err
+		if read += n; kind == protowire.EndGroupType && number == group {
+			return read, nil
 		}
-		p = p[n:]
+		if n, err = m.value(number, kind, p[read:], depth); err != nil {
+			return 0, err
+		}
+		read += n
 	}
-	return nil
+	return read, nil
 }
 
 // value returns the length of a field's value. A value of another wire type counts as an unknown field.
@@ -149,7 +152,7 @@ func (m *Message) value(number protowire.Number, kind protowire.Type, p []byte, 
 	case kind == protowire.BytesType:
 		value, n = protowire.ConsumeBytes(p)
 	case kind == protowire.StartGroupType:
-		value, n = protowire.ConsumeGroup(number, p)
+		return f.message.walk(p, depth, number) // where it is: its length is not known, and groups within it have groups
 	default:
 		n = protowire.ConsumeFieldValue(number, kind, p)
 	}
@@ -162,7 +165,7 @@ func (m *Message) value(number protowire.Number, kind protowire.Type, p []byte, 
 	case f.text && !utf8.Valid(value):
 		err = errText
 	case f.message != nil:
-		err = f.message.walk(value, depth)
+		_, err = f.message.walk(value, depth, 0)
 	}
 	return n, err
 }

@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"testing"
+	"time"
 
+	"github.com/bufbuild/protocompile"
 	"go.uber.org/goleak"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/dynamicpb"
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
@@ -25,7 +28,12 @@ func TestCheckAgreesWithUnmarshal(t *testing.T) {
 		t.Fatal(err)
 	}
 	random := rand.New(rand.NewPCG(1, 2))
+	tree := dynamicpb.NewMessage(treeType(t))
+	if err := proto.Unmarshal([]byte("\x12\x01a\x0b\x12\x01b\x0b\x0c\x0c\x0b\x0c"), tree); err != nil {
+		t.Fatal(err)
+	}
 	for _, valid := range []proto.Message{
+		tree,
 		values, &rpclabv1.HelloReply{Message: "Hello, wörld"}, wrapperspb.Double(2), wrapperspb.Bytes([]byte("\xff")), // not UTF-8
 		&descriptorpb.FileDescriptorProto{ // proto2, with packed and required fields within
 			Name: proto.String("a"), PublicDependency: []int32{1, 300}, SourceCodeInfo: &descriptorpb.SourceCodeInfo{
@@ -68,6 +76,37 @@ func TestCheckAgreesWithUnmarshal(t *testing.T) {
 		if accepted < 5000 || accepted > 19_000 {
 			t.Errorf("%s: %d of 20,000 messages are valid, want a share of both", of.FullName(), accepted)
 		}
+	}
+}
+
+// treeType is a message whose field child is a group of the same type.
+func treeType(t *testing.T) protoreflect.MessageDescriptor {
+	t.Helper()
+	const text = `edition = "2023"; message Tree { repeated Tree child = 1 [features.message_encoding = DELIMITED]; string name = 2; }`
+	compiler := protocompile.Compiler{Resolver: protocompile.WithStandardImports(&protocompile.SourceResolver{
+		Accessor: protocompile.SourceAccessorFromMap(map[string]string{"tree.proto": text}),
+	})}
+	files, err := compiler.Compile(t.Context(), "tree.proto")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files[0].Messages().ByName("Tree")
+}
+
+// Groups do not say how long they are. Each level read all levels within it once more, which took half a minute.
+func TestGroupsWithinGroupsAreReadOnce(t *testing.T) {
+	const levels, names = 9_000, 500_000
+	begin, end := bytes.Repeat([]byte{0x0b}, levels), bytes.Repeat([]byte{0x0c}, levels)
+	message := append(append(begin, bytes.Repeat([]byte{0x12, 0x00}, names)...), end...)
+	check, began := New(treeType(t)), time.Now()
+	if err := check.Check(message); err != nil {
+		t.Fatal(err)
+	}
+	if err := check.Check(message[:len(message)-1]); err == nil {
+		t.Error("a message whose last group does not end is valid")
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("%d bytes in %d levels took %v", len(message), levels, took)
 	}
 }
 
