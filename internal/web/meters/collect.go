@@ -2,6 +2,8 @@ package meters
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+
+	"rpclab/internal/measure"
 )
 
 func describe(name, help string, labels ...string) *prometheus.Desc {
@@ -14,7 +16,7 @@ var (
 	done        = describe("run_trials_done", "Finished trials.")
 	remaining   = describe("run_remaining_seconds", "Estimated time until the run ends; absent if not known.")
 	trialInfo   = describe("trial_info", "The current arm and its cell of the sweep.", "arm", "cell")
-	callsTotal  = describe("calls_total", "Finished calls by code.", "arm", "cell", "code")
+	callsTotal  = describe("calls_total", "Finished calls by code. Calls with one of too many codes have the code OTHERS.", "arm", "cell", "code")
 	dropped     = describe("calls_dropped_total", "Calls that were due but not made, because too many were in flight.", "arm", "cell")
 	perBackend  = describe("backend_calls_total", "Calls that each backend answered.", "arm", "cell", "backend")
 	eventsTotal = describe("events_total", "Events applied to the cluster, by action.", "arm", "cell", "what")
@@ -56,7 +58,8 @@ func (m *Meters) Collect(to chan<- prometheus.Metric) {
 		all := newTally()
 		all.add(c.finished)
 		all.add(c.current)
-		for code, n := range all.codes {
+		counter(callsTotal, all.answered, a.name, a.cell, measure.OK)
+		for code, n := range all.failed {
 			counter(callsTotal, n, a.name, a.cell, code)
 		}
 		for id, n := range all.backends {

@@ -11,8 +11,8 @@ import (
 
 	"rpclab/internal/experiment"
 	"rpclab/internal/lab"
-	"rpclab/internal/measure"
 	"rpclab/internal/result"
+	"rpclab/internal/result/failure"
 )
 
 // Meters counts the current or last run.
@@ -37,13 +37,13 @@ type counts struct {
 }
 
 type tally struct {
-	codes, backends map[string]uint64
-	dropped         uint64
-	latency         buckets
+	failed, backends  map[string]uint64 // failed by code, of which there may be [failure.MaxCodes]
+	answered, dropped uint64
+	latency           buckets
 }
 
 func newTally() tally {
-	return tally{codes: map[string]uint64{}, backends: map[string]uint64{}, latency: newBuckets()}
+	return tally{failed: map[string]uint64{}, backends: map[string]uint64{}, latency: newBuckets()}
 }
 
 // New returns meters without a run.
@@ -66,7 +66,6 @@ func (m *Meters) counts(t experiment.Trial) *counts {
 	key := arm{t.Arm, result.Cell(t.Cell).String()}
 	if m.arms[key] == nil {
 		m.arms[key] = &counts{finished: newTally(), current: newTally(), events: map[string]uint64{}}
-		m.arms[key].finished.codes[measure.OK] = 0
 	}
 	return m.arms[key]
 }
@@ -109,23 +108,21 @@ func (t *tally) addLive(l lab.Live) {
 	for id, n := range l.Backends {
 		t.backends[id] += n
 	}
-	for code, n := range l.Errors {
-		t.codes[code] += n
-	}
+	failure.AddCounts(t.failed, l.Errors)
 	t.dropped += l.Dropped
 	if l.Latency != nil {
-		t.codes[measure.OK] += uint64(l.Latency.TotalCount())
+		t.answered += uint64(l.Latency.TotalCount())
 		t.latency.record(l.Latency)
 	}
 }
 
 func (t *tally) addTrial(of result.Trial) {
 	answered := of.Calls
-	for code, n := range of.Errors {
-		t.codes[code] += n
+	for _, n := range of.Errors {
 		answered -= min(n, answered)
 	}
-	t.codes[measure.OK] += answered
+	t.answered += answered
+	failure.AddCounts(t.failed, of.Errors)
 	for id, n := range of.Backends {
 		t.backends[id] += n
 	}
@@ -136,13 +133,11 @@ func (t *tally) addTrial(of result.Trial) {
 }
 
 func (t *tally) add(other tally) {
-	for code, n := range other.codes {
-		t.codes[code] += n
-	}
+	failure.AddCounts(t.failed, other.failed)
 	for id, n := range other.backends {
 		t.backends[id] += n
 	}
-	t.dropped += other.dropped
+	t.answered, t.dropped = t.answered+other.answered, t.dropped+other.dropped
 	t.latency.add(other.latency)
 }
 

@@ -1,6 +1,7 @@
 package meters
 
 import (
+	"fmt"
 	"math"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"rpclab/internal/lab"
 	"rpclab/internal/measure"
 	"rpclab/internal/result"
+	"rpclab/internal/result/failure"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -140,5 +142,41 @@ func TestNativeBucketsAreEncodedAsSpansAndDeltas(t *testing.T) {
 	}
 	if spans, _ := spansOf(nil); len(spans) != 1 {
 		t.Errorf("an empty histogram has the spans %v, want one empty span, which marks it as native", spans)
+	}
+}
+
+// Prometheus stores a series for each code. A server may end each call with another one.
+func TestTheCodesOfFailedCallsAreBounded(t *testing.T) {
+	m := New()
+	trials := []experiment.Trial{{Arm: "one", Round: 1}, {Arm: "one", Round: 2}, {Arm: "one", Round: 3}}
+	m.Begin(experiment.Plan{Name: "small", Trials: trials}, "id")
+	for i, trial := range trials {
+		codes := map[string]uint64{}
+		for n := range failure.MaxCodes {
+			codes[fmt.Sprintf("CODE_%d_%d", i, n)] = 1
+		}
+		m.Show(lab.Progress{Trial: trial, Live: &lab.Live{Arm: "one", Errors: codes}})
+		if i < 2 { // the last is in progress
+			m.Show(lab.Progress{Trial: trial, Ended: &result.Trial{Measures: result.Measures{Calls: failure.MaxCodes + 1, Errors: codes}}})
+		}
+	}
+	series := make(chan prometheus.Metric, 1000)
+	m.Collect(series)
+	close(series)
+	codes := map[string]float64{}
+	for one := range series {
+		var metric dto.Metric
+		if err := one.Write(&metric); err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range metric.Label {
+			if l.GetName() == "code" {
+				codes[l.GetValue()] = metric.GetCounter().GetValue()
+			}
+		}
+	}
+	if len(codes) != failure.MaxCodes+2 || codes["CODE_0_7"] != 1 || codes[failure.OtherCodes] != 2*failure.MaxCodes || codes[measure.OK] != 2 {
+		t.Errorf("%d codes, %v calls of others and %v OK; want %d codes, OK and others, of %d and 2 calls",
+			len(codes), codes[failure.OtherCodes], codes[measure.OK], failure.MaxCodes, 2*failure.MaxCodes)
 	}
 }
