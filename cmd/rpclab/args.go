@@ -1,9 +1,12 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"rpclab/internal/suggest"
 )
@@ -40,4 +43,33 @@ func exactly(n int, what string) cobra.PositionalArgs {
 		return usageError{fmt.Errorf("%s needs %d %s, but got %d ('rpclab runs' lists them)\nSee '%s --help'",
 			c.CommandPath(), n, what, len(args), c.CommandPath())}
 	}
+}
+
+// otherNames are names that other load generators (fortio, ghz, grpcurl, h2load, k6) have for flags of `rpclab load`.
+var otherNames = map[string]string{
+	"method": "call", "header": "metadata", "qps": "rate", "rps": "rate",
+	"requests": "calls", "total": "calls", "threads": "cores", "users": "concurrency", "vus": "concurrency",
+}
+
+// meantFlag returns the end of the error about a flag that a command does not have: the flag that it most likely means.
+func meantFlag(flags *pflag.FlagSet, err error) string {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok || unknown.GetSpecifiedShortnames() != "" {
+		return ""
+	}
+	name := unknown.GetSpecifiedName()
+	var names []string
+	flags.VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	meant := otherNames[name]
+	if !slices.Contains(names, meant) {
+		meant = suggest.Nearest(name, names)
+	}
+	if meant == "" {
+		return ""
+	}
+	return "; did you mean --" + meant + "?"
 }

@@ -60,7 +60,7 @@ faults, and reports which differences exceed chance.`,
 	command.SetUsageFunc(usage)
 	command.SetVersionTemplate("{{.Version}}")
 	command.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w\nSee '%s --help'", err, c.CommandPath())}
+		return usageError{fmt.Errorf("%w%s\nSee '%s --help'", err, meantFlag(c.Flags(), err), c.CommandPath())}
 	})
 	command.AddCommand(
 		runCommand(), initCommand(), loadCommand(), cleanCommand(), listCommand(), runsCommand(), reportCommand(), compareCommand(), serveCommand(),
