@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -28,6 +29,7 @@ type callerGroup struct {
 	processes []*callerProcess
 	ownClient bool // the processes run a client of the user's
 	live      *liveTotals
+	settling  atomic.Pointer[settling] // receives the snapshots in place of live; nil: no warm-up is in progress
 }
 
 // startCallers starts the callers of a trial, each with a sidecar that has these arguments; nil: no
@@ -49,9 +51,18 @@ func startCallers(ctx context.Context, c cluster.Cluster, t trial, sidecar []str
 		if count > 1 {
 			label = fmt.Sprintf("caller %d of %d (%s)", i+1, count, p.Name())
 		}
-		group.processes = append(group.processes, newCallerProcess(p, label, func(s measure.Snapshot) { group.live.add(i, s) }))
+		group.processes = append(group.processes, newCallerProcess(p, label, func(s measure.Snapshot) { group.received(i, s) }))
 	}
 	return group, nil
+}
+
+// received adds up a snapshot of a caller.
+func (c *callerGroup) received(caller int, s measure.Snapshot) {
+	if warming := c.settling.Load(); warming != nil {
+		warming.add(caller, s)
+	} else {
+		c.live.add(caller, s)
+	}
 }
 
 // sidecars are those of all callers.
@@ -81,22 +92,23 @@ func (c *callerGroup) warmUp(ctx context.Context, assigned func(n int) assignmen
 	})
 }
 
-// warmUpUntilSteady makes a load like whole until it is steady for every caller.
+// warmUpUntilSteady makes a load like whole until it was steady for every caller.
 func (c *callerGroup) warmUpUntilSteady(ctx context.Context, whole steadyRequest) (*result.WarmUp, error) {
-	all := make([]result.WarmUp, len(c.processes))
-	err := c.each(ctx, func(ctx context.Context, i int, p *callerProcess) (err error) {
+	s := newSettling(len(c.processes), func() {
+		for _, p := range c.processes {
+			_ = p.client.Finish() // an error means that it has ended, which its response says
+		}
+	})
+	c.settling.Store(s)
+	defer c.settling.Store(nil)
+	err := c.each(ctx, func(ctx context.Context, i int, p *callerProcess) error {
 		share := whole
 		share.Pace = whole.Pace.Share(i, len(c.processes))
-		all[i], err = steadyMethod.Call(ctx, p.client, share)
+		_, err := steadyMethod.Call(ctx, p.client, share)
 		return err
 	})
-	merged := &result.WarmUp{Steady: true}
-	for _, w := range all {
-		merged.TookMS = max(merged.TookMS, w.TookMS)
-		merged.Steady = merged.Steady && w.Steady
-		merged.NeedsMS = max(merged.NeedsMS, w.NeedsMS)
-	}
-	return merged, err
+	w := s.warmUp()
+	return &w, err
 }
 
 // readClocks reads the clocks of all callers, and returns a time, after a delay, at which all can start a load.

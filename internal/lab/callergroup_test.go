@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"rpclab/internal/cluster"
@@ -146,4 +147,54 @@ func TestLiveTotalsWaitForASnapshotOfEveryCaller(t *testing.T) {
 			t.Errorf("a total is %+v", l)
 		}
 	}
+}
+
+// warmingSession is a user whose calls take shorter with each second, until they take a millisecond.
+type warmingSession struct {
+	slow  int // seconds until then
+	ended func(after time.Duration)
+}
+
+func (s warmingSession) Run(ctx context.Context, plan pace.Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
+	start, shards := time.Now(), measure.NewShards(1, 0)
+	defer func() { s.ended(time.Since(start)) }()
+	defer signal.Watch(start, shards.AddTo)()
+	for ctx.Err() == nil {
+		due := time.Since(start)
+		took := time.Duration(1+5*max(0, s.slow-int(due.Seconds()))) * time.Millisecond
+		select {
+		case <-time.After(took):
+		case <-ctx.Done():
+			return nil, start, nil
+		}
+		shards.Record(0, measure.Call{Due: due, Sent: due, Done: time.Since(start), Code: measure.OK})
+	}
+	return nil, start, nil
+}
+
+func (warmingSession) Close() error { return nil }
+
+// A caller that is warm must not leave the servers with half of the load, which would be steady too.
+func TestCallersWarmUpUntilAllAreSteady(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		took := make([]time.Duration, 2)
+		c := &callerGroup{}
+		for i, slow := range []int{0, 20} {
+			session := &callerSession{calls: warmingSession{slow, func(after time.Duration) { took[i] = after }}}
+			process := startPipe(func(in io.Reader, out io.Writer) error {
+				conn := stdio.NewConn(in, out)
+				session.send = conn.Send
+				return conn.Serve(t.Context(), session.handlers()...)
+			})
+			c.processes = append(c.processes, newCallerProcess(cluster.Caller{Process: process}, "x", func(s measure.Snapshot) { c.received(i, s) }))
+			t.Cleanup(c.processes[i].kill)
+		}
+		w, err := c.warmUpUntilSteady(t.Context(), steadyRequest{Pace: pace.Spec{Closed: &pace.Closed{Users: 2, Duration: time.Second}}, AtMost: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !w.Steady || w.TookMS < 20e3 || w.TookMS > 30e3 || (took[0]-took[1]).Abs() > time.Second {
+			t.Errorf("the warm-up was %+v and the callers ended after %v; want both to end when the second is steady, after 20 to 30 s", *w, took)
+		}
+	})
 }

@@ -8,7 +8,6 @@ import (
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
 	"rpclab/internal/process/stdio"
-	"rpclab/internal/result"
 	"rpclab/internal/route/settings"
 )
 
@@ -20,8 +19,8 @@ const (
 	openMethod = stdio.Method[assignment, stdio.None]("open")
 	// clockMethod returns the time of the caller's clock.
 	clockMethod = stdio.Method[stdio.None, time.Time]("clock")
-	// steadyMethod makes a load until it is steady, and does not measure it.
-	steadyMethod = stdio.Method[steadyRequest, result.WarmUp]("steady")
+	// steadyMethod makes a load that is not measured, and sends snapshots, until the lab finishes it.
+	steadyMethod = stdio.Method[steadyRequest, stdio.None]("steady")
 	loadMethod   = stdio.Method[loadRequest, measure.Measurement]("load")
 )
 

@@ -13,7 +13,6 @@ import (
 	"rpclab/internal/pace"
 	"rpclab/internal/process"
 	"rpclab/internal/process/stdio"
-	"rpclab/internal/result"
 	"rpclab/internal/route"
 )
 
@@ -152,36 +151,15 @@ func commonCode(m measure.Measurement) (code string) {
 
 func (s *callerSession) clock(context.Context, stdio.None) (time.Time, error) { return time.Now(), nil }
 
-// steady makes a load until its rate and latency are steady.
-func (s *callerSession) steady(ctx context.Context, o steadyRequest) (w result.WarmUp, err error) {
+// steady makes calls like a load, and sends what it measures, until the lab finishes it.
+func (s *callerSession) steady(ctx context.Context, o steadyRequest) (none stdio.None, err error) {
 	plan, err := o.Pace.Pace()
 	if err != nil {
-		return w, err
+		return none, err
 	}
-	return warmUpUntilSteady(ctx, s.calls, plan, o.AtMost)
-}
-
-// warmUpUntilSteady makes the calls of a load until its rate and latency are steady, for a limited time.
-func warmUpUntilSteady(ctx context.Context, calls caller.Session, plan pace.Pace, atMost time.Duration) (w result.WarmUp, err error) {
-	ctx, cancel := context.WithTimeout(ctx, atMost)
+	ctx, cancel := stdio.UntilFinished(ctx)
 	defer cancel()
-	var seen measure.Steady
-	signal := measure.StartSignal{OnSnapshot: func(second measure.Snapshot) {
-		if answers, err := measure.MergeHistograms([]string{second.Latency}); err == nil &&
-			seen.Add(float64(answers.TotalCount())/second.Span.Seconds(), time.Duration(answers.ValueAtPercentile(50))) {
-			w.Steady = true
-			cancel()
-		}
-	}}
-	start := time.Now()
-	if _, _, err := calls.Run(ctx, pace.Warmup(plan, atMost), signal); err != nil {
-		return w, fmt.Errorf("warm-up: %w", err)
-	}
-	w.TookMS = result.Milliseconds(time.Since(start))
-	if !w.Steady {
-		w.NeedsMS = result.Milliseconds(seen.Needs())
-	}
-	return w, nil
+	return none, warmUpLike(ctx, s.calls, plan, o.AtMost, func(second measure.Snapshot) { _ = s.send(second) }) // an error means that the lab has ended
 }
 
 // load makes one load and returns its measurement.

@@ -282,6 +282,7 @@ func TestLoadRejectsWrongRequests(t *testing.T) {
 		"engine":             call("--engine", "grpc", address),
 		"no-port":            call("localhost"),
 		"no-socket":          call("unix://"),
+		"socket-of-host":     call("unix://run/a.sock"),
 		"balance":            call("--balance", "roundrobin", address),
 		"balance-of-one":     call("--balance", "round_robin", "127.0.0.1:1"),
 		"per-call-streams":   call("--connections", "per-call", "--streams", "5", address),

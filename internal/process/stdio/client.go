@@ -10,13 +10,16 @@ import (
 )
 
 // message is a line in either direction. A request has a method, a response has the id of its
-// request and no method, and an event has neither.
+// request and no method, and an event has neither. A message with the method [finish] has no response.
 type message struct {
 	ID     uint64          `json:"id,omitempty"`
 	Method string          `json:"method,omitempty"`
 	Body   json.RawMessage `json:"body,omitempty"` // parameters, result or event
 	Error  string          `json:"error,omitempty"`
 }
+
+// finish is the method of [Client.Finish].
+const finish = "finish"
 
 // Client sends requests to a child process that runs [Conn.Serve]. It is safe for concurrent use.
 type Client struct {
@@ -119,6 +122,13 @@ func (c *Client) decode(m message, result any) error {
 		return fmt.Errorf("%s: decode the response: %w", c.name, err)
 	}
 	return nil
+}
+
+// Finish ends the context of [UntilFinished] of the request in progress. Its handler then responds, as if it had completed.
+func (c *Client) Finish() error {
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	return c.out.Encode(message{Method: finish})
 }
 
 // Kill ends the process and returns when no event can follow.

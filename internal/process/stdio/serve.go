@@ -47,11 +47,16 @@ func Stop(err error) error { return stop{err} }
 func (c *Conn) Serve(ctx context.Context, handlers ...Handler) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	requests := make(chan message)
+	type request struct {
+		message
+		finished chan struct{} // closed by finish
+	}
+	requests := make(chan request)
 	readErr := make(chan error, 1)
 	go func() {
 		defer cancel()
 		lines := json.NewDecoder(c.in)
+		var last request
 		for first := true; ; first = false {
 			var m message
 			switch err := lines.Decode(&m); {
@@ -64,8 +69,16 @@ func (c *Conn) Serve(ctx context.Context, handlers ...Handler) error {
 				readErr <- fmt.Errorf("read a request: %w", err)
 				return
 			}
+			if m.Method == finish {
+				if last.finished != nil {
+					close(last.finished)
+					last.finished = nil
+				}
+				continue
+			}
+			last = request{m, make(chan struct{})}
 			select {
-			case requests <- m:
+			case requests <- last:
 			case <-ctx.Done():
 				return
 			}
@@ -73,8 +86,8 @@ func (c *Conn) Serve(ctx context.Context, handlers ...Handler) error {
 	}()
 	for {
 		select {
-		case m := <-requests:
-			if done, err := c.respond(ctx, m, handlers); done || err != nil {
+		case r := <-requests:
+			if done, err := c.respond(context.WithValue(ctx, finishedKey{}, r.finished), r.message, handlers); done || err != nil {
 				return err
 			}
 		case <-ctx.Done():
@@ -86,6 +99,22 @@ func (c *Conn) Serve(ctx context.Context, handlers ...Handler) error {
 			}
 		}
 	}
+}
+
+type finishedKey struct{}
+
+// UntilFinished returns a context of a handler that also ends at [Client.Finish].
+func UntilFinished(ctx context.Context) (context.Context, context.CancelFunc) {
+	finished, _ := ctx.Value(finishedKey{}).(chan struct{})
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-finished:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
 }
 
 // respond handles one request. If done is true, the session ends with err.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"slices"
@@ -220,5 +221,47 @@ func TestAnErrorNamesTheFatalLineOfGo(t *testing.T) {
 		if got := (&stdio.ExitError{Name: "the caller", Cause: errors.New("exit status 2"), Log: log}).Reason(); !strings.HasPrefix(got, want) {
 			t.Errorf("the reason is %q, want %q", got, want)
 		}
+	}
+}
+
+func TestARequestInProgressCanBeFinished(t *testing.T) {
+	started := make(chan struct{})
+	client, _ := start(t, func(json.RawMessage) { started <- struct{}{} }, func(conn *stdio.Conn) stdio.Handler {
+		return count.Handle(func(whole context.Context, n int) (int, error) {
+			ctx, cancel := stdio.UntilFinished(whole)
+			defer cancel()
+			if err := conn.Send(n); err != nil || n == 0 {
+				return n, err
+			}
+			<-ctx.Done()
+			return n, whole.Err() // what a handler starts may outlive its request
+		})
+	})
+	for _, n := range []int{1, 0, 2} { // the second is not finished, and the third not by an earlier message
+		response := make(chan error, 1)
+		go func() {
+			got, err := count.Call(t.Context(), client, n)
+			if err == nil && got != n {
+				err = fmt.Errorf("the response is %d", got)
+			}
+			response <- err
+		}()
+		<-started
+		if n > 0 {
+			select {
+			case err := <-response:
+				t.Errorf("request %d ended before it was finished: %v", n, err)
+			default:
+			}
+			if err := client.Finish(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := <-response; err != nil {
+			t.Errorf("request %d: %v", n, err)
+		}
+	}
+	if err := client.Finish(); err != nil { // nothing is in progress
+		t.Fatal(err)
 	}
 }
