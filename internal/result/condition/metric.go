@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"rpclab/internal/result"
@@ -54,8 +55,12 @@ var errorCodes = []string{
 	"INVALID_RESPONSE", "CHECK", "CLIENT_EXITED", // rpclab's own
 }
 
-// otherError matches HTTP errors and the gRPC status codes that the specification does not define.
-var otherError = regexp.MustCompile(`^(HTTP_[1-5][0-9][0-9]|CODE_[1-9][0-9]*)$`)
+// otherError matches HTTP errors and the gRPC status codes that the specification does not define. The others have names:
+// no call fails with CODE_5, so an assertion on it would hold.
+var otherError = regexp.MustCompile(`^(HTTP_[4-9][0-9][0-9]|CODE_(1[7-9]|[2-9][0-9]|[1-9][0-9]{2,9}))$`)
+
+// noError matches the HTTP statuses of successful calls, and namedCode the codes of gRPC by their numbers.
+var noError, namedCode = regexp.MustCompile(`^HTTP_[1-3][0-9][0-9]$`), regexp.MustCompile(`^CODE_([1-9]|1[0-6])$`)
 
 // statusErrors are the codes of the HTTP statuses that have a name.
 var statusErrors = func() (codes []string) {
@@ -78,7 +83,7 @@ var ownCode = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,39}$`)
 // isOwnCode reports whether the code can be one of a client of the user's. A name that differs by one edit from a code of
 // gRPC, HTTP or rpclab is taken for that code, misspelt: no call would have it, so an assertion on it would hold.
 func isOwnCode(code string) bool {
-	return ownCode.MatchString(code) && code != "OK" && misspelt(code) == ""
+	return ownCode.MatchString(code) && code != "OK" && (misspelt(code) == "" || noError.MatchString(code))
 }
 
 // misspelt returns the code of gRPC, HTTP or rpclab from which an unknown one differs by one edit, or "".
@@ -159,9 +164,16 @@ func unknownMetric(name string, known []string, ownCodes bool) error {
 	}
 	if code, ok := strings.CutPrefix(name, errorsOf); ok {
 		codes := append(slices.Clip(errorCodes), "HTTP_404", failure.OtherCodes)
-		if meant := misspelt(code); meant != "" {
+		meant, number := misspelt(code), namedCode.FindStringSubmatch(code)
+		switch {
+		case number != nil:
+			n, _ := strconv.Atoi(number[1])
+			codes = errorCodes[n-1 : n]
+		case noError.MatchString(code):
+			return fmt.Errorf("no error code %q: a response with that status is no error", code)
+		case meant != "":
 			codes = []string{meant}
-		} else if ownCodes && suggest.Nearest(code, codes) == "" {
+		case ownCodes && suggest.Nearest(code, codes) == "":
 			return fmt.Errorf("no error code %q: write capital letters, digits and _, as the client does", code)
 		}
 		return fmt.Errorf("no error code %q%s", code, suggest.DidYouMean(code, codes))
