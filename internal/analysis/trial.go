@@ -116,7 +116,9 @@ func Measured(trial result.Trial, seen measure.Measurement, deadline time.Durati
 }
 
 // deadline is the least that a lost call counts as.
-func (r Record) deadline() time.Duration { return r.Config.Load.Search.Deadline(r.Config.Caller.Timeout) }
+func (r Record) deadline() time.Duration {
+	return r.Config.Load.Search.Deadline(r.Config.Caller.Timeout)
+}
 
 // callers are the measures of each caller; nil: there is only one caller.
 func (r Record) callers() (all []result.Caller, err error) {

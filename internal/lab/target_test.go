@@ -163,7 +163,7 @@ func TestASelfTestThatFailsKeepsTheLoad(t *testing.T) {
 func TestACallThatASearchCancelsCountsAsTheTimeThatItHad(t *testing.T) {
 	end := make(chan struct{})
 	plan := targetPlan(t, func(s *load.Settings) {
-		s.Search = &experiment.Search{SLO: "p99 < 10s", From: 20, To: 1000, Precision: 50, Duration: 500 * time.Millisecond, MaxInFlight: 100}
+		s.Concurrency, s.Search = 0, &experiment.Search{SLO: "p99 < 10s", From: 20, To: 1000, Precision: 50, Duration: 500 * time.Millisecond, MaxInFlight: 100}
 	}, func(int64) { <-end })
 	t.Cleanup(func() { close(end) }) // before the server stops
 	d, err := Run(t.Context(), plan, Options{Kind: "local"})

@@ -66,17 +66,17 @@ func TestTargetsAreParsed(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"":            `"" is not an address`,
-		"a:1,":        `"" is not an address`,
-		"a:1,b":       `"b" is not an address`,
-		"unix://":     "is not a socket: use unix:///PATH",
+		"":                  `"" is not an address`,
+		"a:1,":              `"" is not an address`,
+		"a:1,b":             `"b" is not an address`,
+		"unix://":           "is not a socket: use unix:///PATH",
 		"unix://run/a.sock": `"unix://run/a.sock" names the host "run", but a socket is on this machine: use unix:///PATH for an absolute path, or unix:PATH for a relative one`,
 		"a:1,unix://a.sock": `names the host "a.sock"`,
-		"dns://a:1":   "has no slash before the name",
-		"dns:///a":    "is not an address",
-		"xds:///a":    "rpclab load has no client of a control plane",
-		"http://a:1":  "is a URL",
-		"a:1,b:99999": "99999 is not a port",
+		"dns://a:1":         "has no slash before the name",
+		"dns:///a":          "is not an address",
+		"xds:///a":          "rpclab load has no client of a control plane",
+		"http://a:1":        "is a URL",
+		"a:1,b:99999":       "99999 is not a port",
 	} {
 		if _, err := parseTarget(text); err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, ErrInvalid) {
 			t.Errorf("%q: the error is %v, want %q", text, err, want)

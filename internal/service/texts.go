@@ -21,9 +21,9 @@ const maxText = 8 << 20
 // of the lengths of two texts. Each returns an error or the value of the function; nil: CEL computes the value.
 var guards = map[string]func(args []ref.Val) ref.Val{
 	"replace": boundText("replace", replacedLength), "join": boundText("join", joinedLength), "format": boundText("format", formattedLength),
-	"strings.quote": boundText("strings.quote", quotedLength),
-	"indexOf":       func(args []ref.Val) ref.Val { return search(args, false) },
-	"lastIndexOf":   func(args []ref.Val) ref.Val { return search(args, true) },
+	"strings.quote":   boundText("strings.quote", quotedLength),
+	"indexOf":         func(args []ref.Val) ref.Val { return search(args, false) },
+	"lastIndexOf":     func(args []ref.Val) ref.Val { return search(args, true) },
 	overloads.Matches: boundPattern,
 }
 

@@ -41,7 +41,7 @@ func TestTextsOfAnExpressionAreBounded(t *testing.T) {
 		"'%s and %d'.format([answer.long, 7]).size() == 2097158": false,
 		"'" + strings.Repeat("%s", 100) + "'.format([" + strings.Repeat("answer.long, ", 100) + "]) == 'x'": true,
 		"(" + strings.Repeat("answer.long + ", 100) + "'') == 'x'":                                          true,
-		"answer.items.all(i, answer.long.size() > 0)": true,
+		"answer.items.all(i, answer.long.size() > 0)":                                                       true,
 		"answer.items.map(i, i + answer.long).size() == 0":                                                  true,
 		"answer.items.map(i, '%s%s'.format([i, answer.long])).size() == 0":                                  true,
 	} {
@@ -78,7 +78,7 @@ func TestTextsAreFoundInLinearTime(t *testing.T) {
 		"'ab'.matches(answer.late) == false":             "would take too long: use shorter texts",
 		"answer.n.matches(answer.late)":                  "no such overload",
 		"answer.long.indexOf(answer.n) == 1":             "no such overload",
-		"answer.long.matches('^a+$')":                     "",
+		"answer.long.matches('^a+$')":                    "",
 		"'ab'.matches('a' + string('b'))":                "",
 	} {
 		check, err := CompileHTTPCheck(text)
