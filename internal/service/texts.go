@@ -115,7 +115,7 @@ func byteOffset(text string, n int) int {
 
 // boundPattern makes matches fail if the text and a pattern of a response are too long: its time grows with their product.
 func boundPattern(args []ref.Val) ref.Val {
-	const most, leastText = 100_000_000, 1000 // a pattern takes time by itself
+	const most, leastText = 30_000_000, 1000 // about a second; a pattern takes time by itself
 	text, ok := args[0].(types.String)
 	if !ok {
 		return types.MaybeNoSuchOverloadErr(args[0])
