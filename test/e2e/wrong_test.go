@@ -90,7 +90,7 @@ func TestWrongRequestsExitWithCode2(t *testing.T) {
 		{"no-experiment", func() []string { return []string{"run"} }},
 		{"unknown-flag", func() []string { return []string{"run", "channels", "--quik"} }},
 		{"unknown-flag-of-load", func() []string { return []string{"load", "--method", "a.B/C", "127.0.0.1:1"} }},
-		{"unknown-flag-of-no-load", func() []string { return []string{"run", "channels", "--method", "a.B/C"} }},
+		{"unknown-flag-of-list", func() []string { return []string{"list", "--method", "a.B/C"} }},
 		{"unknown-command", func() []string { return []string{"rum"} }},
 		{"unknown-cluster", func() []string { return []string{"run", "channels", "--on", "mars"} }},
 		{"context-without-kubernetes", func() []string { return []string{"run", "channels", "--quick", "--context", "other"} }},
