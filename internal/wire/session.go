@@ -85,7 +85,7 @@ func (t *streamSession) send(call *call) bool {
 	if t.Streams == 0 || call.sessionStream != nil {
 		return false
 	}
-	at := int(call.number % uint64(len(t.streams)))
+	at := int((call.number + t.core.before) % uint64(len(t.streams))) // a load can be a short block, which would use the first streams only
 	stream := t.streams[at]
 	if stream != nil && (stream.connection == nil || !stream.connection.draining) {
 		t.await(call, stream)

@@ -223,6 +223,28 @@ func TestUnaryCallsReachAllBackendsAndAStreamOneBackend(t *testing.T) {
 	}
 }
 
+// Blocks with fewer calls than streams, or than channels of a pool, use all of them in turn.
+func TestBlocksUseAllStreams(t *testing.T) {
+	service := startCalculators(t, security.Policy{}, "a", "b", "c")
+	for name, by := range callers {
+		var session caller.Session
+		// A stream picks its backend when it opens, perhaps before the channel has connected to all.
+		testkit.Await(t, name+": each stream has a backend of its own", func() bool {
+			session = service.session(t, by, service.job(t, caller.CalculatorOptions{Style: caller.Bidi, Streams: 3}))
+			return len(callertest.Load(t, session, pace.Rate{PerSecond: 50, Duration: 60 * time.Millisecond, Max: 3}).Backends) == 3
+		})
+		calls := map[string]uint64{}
+		for range 6 {
+			for backend, n := range callertest.Load(t, session, pace.Sequence(1)).Backends {
+				calls[backend] += n
+			}
+		}
+		if want := map[string]uint64{"a": 2, "b": 2, "c": 2}; !maps.Equal(calls, want) {
+			t.Errorf("%s: 6 blocks of one call have the backends %v, want %v", name, calls, want)
+		}
+	}
+}
+
 func TestABackendThatStopsAnswersItsCallsInFlight(t *testing.T) {
 	for name, by := range callers {
 		for _, style := range caller.Styles {

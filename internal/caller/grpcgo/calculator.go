@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -23,6 +24,7 @@ type CalculatorSession struct {
 	ahead         string
 	unary         bool // style unary-stream
 	channels      []*grpc.ClientConn
+	turn          atomic.Uint64 // of the streams and channels. A load can be a short block, so the next one continues it.
 	connecting    connectTime
 	requests      interface {
 		// send returns when a request was sent, after registering the call with its stream; for wait see
@@ -35,18 +37,19 @@ type CalculatorSession struct {
 // Run implements [caller.Session].
 func (s *CalculatorSession) Run(ctx context.Context, plan pace.Pace, signal measure.StartSignal) (recorder *measure.Recorder, start time.Time, err error) {
 	endConnecting := s.connecting.ofLoad()
+	next := func(ctx context.Context, _ uint64) func() caller.Outcome { return s.Begin(ctx, s.turn.Add(1)-1) }
 	if s.ahead != "" {
-		recorder, start = caller.RunAsync(ctx, plan, signal, s.late, s.Begin)
+		recorder, start = caller.RunAsync(ctx, plan, signal, s.late, next)
 	} else {
 		recorder, start = caller.Run(ctx, plan, signal, s.late, func(ctx context.Context, n uint64) caller.Outcome {
-			return s.Begin(ctx, n)()
+			return next(ctx, n)()
 		})
 	}
 	endConnecting(recorder)
 	return recorder, start, nil
 }
 
-// Begin sends request n and returns; end waits for the response.
+// Begin sends request n, whose stream and channel follow from n, and returns; end waits for the response.
 func (s *CalculatorSession) Begin(ctx context.Context, n uint64) (end func() caller.Outcome) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	call, message, err := s.NewCall()
