@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"sort"
@@ -161,15 +162,15 @@ func Pairs(d result.Document) (n int) {
 	return n
 }
 
-// worstPairs returns, by headline metric, the precision of the pair of arms with the largest error. Its number
-// of rounds is that of the run. Alpha and Margin are those of a plan, which may have more pairs, cells and looks.
+// worstPairs returns, by headline metric, the precision of the pair of arms with the largest error in as many rounds. Its
+// number of rounds is that of the run. Alpha and Margin are those of a plan, which may have more pairs, cells and looks.
 func worstPairs(e result.Earlier, arms []string) map[string]verdict.Precision {
 	worst := map[string]verdict.Precision{}
 	for _, n := range e.Noise {
 		if !slices.Contains(arms, n.A) || !slices.Contains(arms, n.B) {
 			continue
 		}
-		p := verdict.Precision{Error: n.Error, Freedom: n.Freedom, Rounds: float64(e.Rounds)}
+		p := verdict.Precision{Error: n.Error, Freedom: n.Freedom, Rounds: float64(cmp.Or(n.Rounds, e.Rounds))}.After(float64(e.Rounds))
 		if other, known := worst[n.Metric]; !known || p.Error > other.Error {
 			worst[n.Metric] = p
 		}

@@ -105,3 +105,25 @@ func TestAPlanSaysFromWhatToWhatItTakes(t *testing.T) {
 		}
 	}
 }
+
+// Arms in turns leave a cell when its verdicts are decided, and the run has as many rounds as its longest cell.
+func TestAPlanKnowsAfterHowManyRoundsACellEnded(t *testing.T) {
+	detects := func(rounds int, noise ...result.Noise) float64 {
+		p := result.Plan{Arms: []string{"base", "other"}, Pairs: 1, Fewest: result.PlannedRun{Rounds: 16}, Most: result.PlannedRun{Rounds: 16}}
+		return Foresee(p, []result.Earlier{{Rounds: rounds, Noise: noise}}).Most.Tells["latency_p50"]
+	}
+	noise := result.Noise{Metric: "latency_p50", A: "other", B: "base", Error: 0.04, Freedom: 6}
+	early, whole := noise, noise
+	early.Rounds, whole.Error = 4, 0.03
+	if got, want := detects(8, early), detects(4, noise); math.Abs(got-want) > 1e-9 {
+		t.Errorf("a cell that ended after 4 of 8 rounds shows that 16 detect %g, and a run of 4 rounds %g", got, want)
+	}
+	if got, want := detects(8, early, whole), detects(8, whole); math.Abs(got-want) > 1e-9 {
+		t.Errorf("16 rounds detect %g, want %g: an error of 4 %% after 4 rounds is 2.8 %% after 8, and so less than 3 %%", got, want)
+	}
+	d := arms(t, 10.9, 9.4, 10.6, 9.2, 10.3)
+	d.Rounds = 10
+	if e := Earlier(d); len(e.Noise) == 0 || e.Noise[0].Rounds != 5 || e.Rounds != 10 {
+		t.Errorf("the noise of a cell with 5 of 10 rounds is %+v", e.Noise)
+	}
+}

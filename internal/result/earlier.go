@@ -39,6 +39,8 @@ type Noise struct {
 	B       string  `json:"b"`
 	Error   float64 `json:"error"` // as in [Power], with Freedom
 	Freedom float64 `json:"freedom"`
+	// Rounds is the number of rounds that it is of. A cell of arms in turns may end before others; 0: those of the run.
+	Rounds int `json:"rounds,omitempty"`
 }
 
 // EarlierOf returns what a plan uses of a finished run.
@@ -64,9 +66,11 @@ func EarlierOf(d Document) Earlier {
 		loads /= 2
 	}
 	e.RestMS = max(0, e.TookMS-loads)
+	arms := d.ArmsByKey()
 	for _, v := range d.Verdicts {
 		if v.Power != nil && !v.Unfit && v.Kind.AnswersQuestion() {
-			e.Noise = append(e.Noise, Noise{v.Metric, v.A, v.B, v.Power.Error, v.Power.Freedom})
+			rounds := RoundsOf(arms[ArmKey{Name: v.A, Cell: v.Cell.Key()}].Trials)
+			e.Noise = append(e.Noise, Noise{v.Metric, v.A, v.B, v.Power.Error, v.Power.Freedom, rounds})
 		}
 	}
 	return e

@@ -36,7 +36,7 @@ func TestAPlanReadsNoDocumentsOfEarlierRuns(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if noise := got[0].Noise; len(noise) != 1 || noise[0] != (Noise{"latency_p50", "pool", "shared", 0.02, 3}) {
+	if noise := got[0].Noise; len(noise) != 1 || noise[0] != (Noise{Metric: "latency_p50", A: "pool", B: "shared", Error: 0.02, Freedom: 3}) {
 		t.Errorf("the noise is %+v, want that of the verdict that answers the question", noise)
 	}
 }
