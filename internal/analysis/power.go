@@ -74,22 +74,27 @@ func nextDifference(detected, margin float64) (float64, bool) {
 
 // longerRun returns how long a run must be to detect a difference; nil: it needs over 1,000 values.
 func longerRun(v result.Verdict, difference float64, d result.Document, took time.Duration) *result.Longer {
-	p := verdict.Precision{Error: v.Power.Error, Freedom: v.Power.Freedom, Rounds: float64(v.Rounds), Alpha: 1 - v.Level, Margin: d.Margin}
-	low, high := p.Likely()
-	l, made := result.Longer{Difference: difference}, 0
+	made, arms := 0, d.ArmsByKey()
 	for _, arm := range d.Arms {
 		made = max(made, lastRound(arm)) // fewer than planned after an interrupt
 	}
-	at := func(p verdict.Precision) (rounds int, more float64) {
-		rounds = int(math.Ceil(float64(p.RoundsFor(1+difference, usualPower)) / p.Rounds * float64(made)))
+	ofPair := min(lastRound(arms[result.ArmKey{Name: v.A, Cell: v.Cell.Key()}]), lastRound(arms[result.ArmKey{Name: v.B, Cell: v.Cell.Key()}]))
+	p := verdict.Precision{Error: v.Power.Error, Freedom: v.Power.Freedom, Rounds: float64(v.Rounds), Alpha: 1 - v.Level, Margin: d.Margin}
+	if d.TimeLimitMS == 0 { // the longer run has fixed rounds (--rounds), so no other look has a share of its error
+		p.Alpha /= verdict.ErrorShare(d.Looks, ofPair)
+	}
+	low, high := p.Likely()
+	l := result.Longer{Difference: difference}
+	at := func(p verdict.Precision, least int) (rounds int, more float64) {
+		rounds = max(least, int(math.Ceil(float64(p.RoundsFor(1+difference, usualPower))/p.Rounds*float64(ofPair))))
 		perRound := result.Milliseconds(took) / float64(max(made, 1))
 		return rounds, math.Round(perRound * float64(max(0, rounds-made)))
 	}
 	if p.RoundsFor(1+difference, usualPower) == verdict.MaxRounds {
 		return nil
 	}
-	l.Rounds, l.MoreMS = at(p)
-	l.RoundsCI[0], l.MoreCI[0] = at(low)
-	l.RoundsCI[1], l.MoreCI[1] = at(high)
+	l.Rounds, l.MoreMS = at(p, ofPair+1) // this run did not detect it
+	l.RoundsCI[0], l.MoreCI[0] = at(low, 0)
+	l.RoundsCI[1], l.MoreCI[1] = at(high, ofPair+1)
 	return &l
 }

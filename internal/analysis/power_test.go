@@ -76,3 +76,22 @@ func TestTheNextDifferenceIsOverTheMarginAndNotYetTold(t *testing.T) {
 		}
 	}
 }
+
+// A longer run has fixed rounds (--rounds), so it uses the whole error, of which the looks of this run left a half. A run
+// with a time limit (--for) has looks.
+func TestALongerRunHasTheErrorOfItsOwnLooks(t *testing.T) {
+	longer := func(looks []int, limit int64) result.Longer {
+		d := arms(t, 10.9, 9.4, 10.6, 9.2, 10.3)
+		d.Rounds, d.Looks, d.TimeLimitMS = 5, looks, limit
+		d = Assemble(d)
+		if v := p50(t, d); v.Power != nil && v.Power.Longer != nil {
+			return *v.Power.Longer
+		}
+		t.Fatalf("p50 is %+v, want it undecided with a longer run", p50(t, d))
+		return result.Longer{}
+	}
+	fixed, decided, limited := longer(nil, 0), longer([]int{5, 10}, 0), longer([]int{5, 10}, 60_000)
+	if decided.Rounds != fixed.Rounds || limited.Rounds <= fixed.Rounds {
+		t.Errorf("%d rounds after a run of fixed rounds, %d after one with looks and %d after one with --for; want as many, and more", fixed.Rounds, decided.Rounds, limited.Rounds)
+	}
+}
