@@ -90,6 +90,7 @@ func (d *document) extendRounds(r resolved, options Options) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
+	r = r.only(options.Arms)
 	least := r.fewestRounds()
 	first := max(r.experiment.Rounds, least)
 	most := cmp.Or(options.MaxRounds, min(2*first, maxRounds))

@@ -72,6 +72,17 @@ func (r resolved) mostBlocks() (most int) {
 	return most
 }
 
+// only returns the experiment without the loads of arms that are not picked; no names pick all.
+func (r resolved) only(names []string) resolved {
+	r.configs = slices.Clone(r.configs)
+	for i, arm := range r.experiment.Arms {
+		if len(names) > 0 && !slices.Contains(names, arm.Name) {
+			r.configs[i] = nil
+		}
+	}
+	return r
+}
+
 // headline returns the headline metrics, or those of an experiment that names none.
 func (r resolved) headline() []string {
 	if len(r.experiment.Headline) == 0 {
