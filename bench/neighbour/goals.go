@@ -81,12 +81,23 @@ func (o *outcome) truth() (decision string) {
 	return decision
 }
 
+// tied reports whether as many runs made another decision as made that of truth.
+func (o *outcome) tied() bool {
+	truth, ties := o.truth(), 0
+	for _, d := range []string{"better", "worse", equivalent} {
+		if truth != "" && o.decisions[d] == o.decisions[truth] {
+			ties++
+		}
+	}
+	return ties > 1 && !o.control
+}
+
 // contradictions returns how many verdicts of some runs contradict the quiet runs, of how many decided ones, and how many
-// decided verdicts have no quiet run to compare with.
+// decided verdicts have no quiet run to compare with, or as many that contradict each other.
 func contradictions(quiet, judged *tally) (wrong, verdicts, unknown int) {
 	for _, name := range judged.names {
 		truth := ""
-		if o := quiet.outcomes[name]; o != nil {
+		if o := quiet.outcomes[name]; o != nil && (judged == quiet || !o.tied()) {
 			truth = o.truth()
 		}
 		for decision, n := range judged.outcomes[name].decisions {
@@ -138,6 +149,6 @@ func goalsTable(quiet, busy *tally) string {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", g.text, g.measured, map[bool]string{true: "reached", false: "**missed**"}[g.reached])
 	}
 	_, _, unknown := contradictions(quiet, busy)
-	fmt.Fprintf(&b, "\nThe true ratios are not known. So a verdict counts as wrong if it contradicts what most quiet runs decide. %d verdicts with the neighbour are on comparisons that no quiet run decided, and are not checked.\n", unknown)
+	fmt.Fprintf(&b, "\nThe true ratios are not known. So a verdict counts as wrong if it contradicts what most quiet runs decide. %d verdicts with the neighbour are on comparisons that no quiet run decided, or of which as many contradict each other, and are not checked.\n", unknown)
 	return b.String()
 }

@@ -103,8 +103,17 @@ func TestPageSaysWhichGoalsAreReached(t *testing.T) {
 	quiet, busy := newTally(), newTally()
 	quiet.add(verdictsOf(right, 0.04))
 	busy.add(verdictsOf(with("headless", "worse"), 0.06))
-	if text := markdown(quiet, busy, time.Now()); !strings.Contains(text, "1 verdicts with the neighbour are on comparisons that no quiet run decided") {
+	if text := markdown(quiet, busy, time.Now()); !strings.Contains(text, "1 verdicts with the neighbour are on comparisons that no quiet run decided, or of which as many contradict each other") {
 		t.Errorf("the page does not say what it does not check:\n%s", text)
+	}
+	quiet.add(verdictsOf(with("pool", "better"), 0.04))
+	busy = newTally()
+	busy.add(verdictsOf(with("pool", "better"), 0.06))
+	if wrong, _, unknown := contradictions(quiet, busy); wrong != 0 || unknown != 1 {
+		t.Errorf("one quiet run says equivalent and one better: %d verdicts are wrong and %d unknown, want 0 and 1", wrong, unknown)
+	}
+	if wrong, verdicts, _ := contradictions(quiet, quiet); wrong != 1 || verdicts != 4 {
+		t.Errorf("one quiet run says equivalent and one better: %d of %d verdicts of quiet runs are wrong, want 1 of 4", wrong, verdicts)
 	}
 }
 
