@@ -167,11 +167,15 @@ func (p armPair) unfit(m metric, a, b result.Document) reason {
 // group of cycles, and the returned pair has these groups in place of its trials. If runs were merged, each value is of a
 // whole run. It sets in o which of them it is.
 func (p armPair) samples(m metric, a, b result.Document, o *verdict.Options) (_ armPair, before, after []float64, cycles int) {
+	allow := func() { o.Raised = [2]float64{m.raised(p.a).within(a.Margin), m.raised(p.b).within(b.Margin)} }
 	if o.Runs = len(a.MergedRounds)+len(b.MergedRounds) > 0; o.Runs {
+		allow()
 		of := m.between(p.a, p.b)
 		return p, oneEach(m, a, p.a, of), oneEach(m, b, p.b, of), 0
 	}
 	p.a, p.b, cycles, o.Consecutive = runsInGroups(m, p.a, p.b)
+	o.Whole = cycles == 0
+	allow()
 	of := m.between(p.a, p.b)
 	return p, values(p.a, of), values(p.b, of), cycles
 }

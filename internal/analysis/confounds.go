@@ -76,6 +76,9 @@ func fillAccount(a *result.Account, d result.Document, arms map[result.ArmKey]re
 		if a.Reason == "" && arm.Name != a.Baseline {
 			a.Reason = coarseClock(m, d.Machine.ClockNS, arm, of[2]).text
 		}
+		if late := m.raised(arm); a.Reason == "" && late.most > 0 { // its interval does not allow for that
+			a.Reason = fmt.Sprintf("the load generator was the bottleneck in %s: %s", arm.Name, late.first)
+		}
 		if a.Reason == "" && m.bounded(arm) {
 			a.Reason = fmt.Sprintf("%.1f %% of the calls of %s were lost, so its latency is only known to be longer", 100*arm.Lost(), arm.Name)
 		}

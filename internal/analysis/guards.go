@@ -1,7 +1,6 @@
 package analysis
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -155,53 +154,6 @@ func eventLacking(_ metric, _ result.Document, arm result.Arm) reason {
 	return reason{}
 }
 
-func generatorLimited(m metric, _ result.Document, arm result.Arm) reason {
-	limited := m.limit(arm)
-	if limited == "" {
-		return reason{}
-	}
-	return reason{fmt.Sprintf("the load generator was the bottleneck in %s: %s", arm.Name, limited), result.Cause{Kind: result.CauseGenerator}}
-}
-
-// limit says how the load generator limited the metric in an arm. Calls that were sent late limit a
-// percentile of the latency only if they were late at that percentile, whichever it is, and not if it is that of lost
-// calls, which count as their deadline however late they were sent. They limit the mean if they were late on average. A
-// late call can fail or arrive all the same.
-func (m metric) limit(arm result.Arm) (limited string) {
-	late := false
-	for _, t := range arm.Trials {
-		byLateness := t.LimitedBy == result.LimitedByLateness
-		own := m.byRank || m.at != nil || m.name == "rate" && keepsRate(arm, t)
-		if t.Limited != "" && !(byLateness && own) {
-			return t.Limited
-		}
-		late = late || byLateness
-		ofLost := m.tail > 0 && m.allDue && t.Latency.AtLeast(100*(1-m.tail))
-		if m.at != nil && !ofLost && (byLateness || m.tail > 0 && arm.Scheduled()) {
-			limited = cmp.Or(limited, verdict.Late(m.short(), m.at(t.AnswersLateness()), m.at(t.Answers())))
-		}
-	}
-	if m.at != nil && m.tail == 0 && arm.Scheduled() { // of all trials: one late call is much of the mean of a short block
-		limited = cmp.Or(limited, verdict.Late(m.short(), m.at(arm.AnswersLateness()), m.at(arm.Answers())))
-	}
-	if late {
-		return limited
-	}
-	return cmp.Or(limited, arm.Limited)
-}
-
-// mostLateOfWindow is by how much of the time of a load the 99th percentile of lateness may delay calls without a limit of
-// the rate.
-const mostLateOfWindow = 0.01
-
-// keepsRate reports whether the late calls of a trial left the rate of an open loop as it is. They may move calls out of the
-// window: at most those that are due in its last hundredth, and the latest 1 % of all. That is less than the margin.
-func keepsRate(arm result.Arm, t result.Trial) bool {
-	settings := arm.Settings()
-	open := settings.Open || settings.Load != nil && settings.Load.Open != nil
-	return open && t.Window != nil && t.Lateness.P99 <= mostLateOfWindow*t.Window.LengthMS
-}
-
 func lostCalls(m metric, _ result.Document, arm result.Arm) reason {
 	// Documents of earlier versions do not count lost calls in the latency.
 	answers := m.answers || m.allDue && arm.Latency.Lost == 0
@@ -277,7 +229,7 @@ func coarseSteps(m metric, a, b result.Arm) reason {
 // oneProcess rejects the memory of arms that took turns. Their processes stay up in all rounds, so rounds repeat the
 // reading and not the measurement.
 func oneProcess(m metric, a result.Arm) reason {
-	if !strings.HasSuffix(m.name, "_memory") || !slices.ContainsFunc(a.Trials, func(t result.Trial) bool { return len(t.Blocks) > 0 }) {
+	if !strings.HasSuffix(m.name, "_memory") || !tookTurns(a) {
 		return reason{}
 	}
 	return reason{"the processes of arms that take turns stay up in all rounds, so each has one value of memory in a run; --set design=isolated starts them for each round",
@@ -318,4 +270,9 @@ func crowded(_ metric, d result.Document, arm result.Arm) reason {
 	}
 	return reason{fmt.Sprintf("%s ran at the same time as another arm, and %.0f %% of the CPU time was in use, so each slowed the other: use a lower load, or design: interleaved", arm.Name, 100*busy),
 		result.Cause{Kind: result.CauseInterference, Share: busy}}
+}
+
+// tookTurns reports whether the trials of an arm are of blocks. Groups of cycles have none.
+func tookTurns(a result.Arm) bool {
+	return slices.ContainsFunc(a.Trials, func(t result.Trial) bool { return len(t.Blocks) > 0 })
 }

@@ -173,7 +173,7 @@ func TestFailedCallsDoNotMakeAGroupOfBlocksLate(t *testing.T) {
 		t.Errorf("lateness of the successful calls: %+v, and of a block without failures %+v", b.AnsweredLateness, trial.Blocks[9].AnsweredLateness)
 	}
 	arms, _, cycles := inGroups(p99, []result.Arm{{Name: "a", Trials: []result.Trial{trial}}}, nil, 1)
-	if got := p99.limit(arms[0]); trial.Limited != "" || cycles != 10 || got != "" {
+	if got := p99.limit(arms[0], 0.03); trial.Limited != "" || cycles != 10 || got != "" {
 		t.Errorf("the trial is limited by %q, its groups of %d cycles by %q, want no limit", trial.Limited, cycles, got)
 	}
 }
@@ -188,7 +188,7 @@ func TestLatenessDoesNotLimitAPercentileOfLostCalls(t *testing.T) {
 			calls = append(calls, call)
 		}
 		trial := openTrial(t, 1, calls, 0)
-		if got := p99.limit(result.Arm{Trials: []result.Trial{trial}}); trial.LimitedBy != result.LimitedByLateness || (got == "") != (want == "") || !strings.HasPrefix(got, want) {
+		if got := p99.limit(result.Arm{Trials: []result.Trial{trial}}, 0.03); trial.LimitedBy != result.LimitedByLateness || (got == "") != (want == "") || !strings.HasPrefix(got, want) {
 			t.Errorf("of %d calls %d were lost: limited by %q, the p99 by %q, want %q", len(calls), lost, trial.LimitedBy, got, want)
 		}
 	}

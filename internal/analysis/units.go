@@ -15,10 +15,11 @@ var perBlock = []string{"latency_mean", "rate", "elapsed", "client_cpu", "server
 // inGroups returns arms that took turns, with groups of cycles in place of their trials. It returns other arms with
 // the same groups, except groups of which an arm lacks a block. A group is the smallest number of consecutive
 // cycles, at least so many, in which all of the first arms have enough calls for the metric. inGroups leaves the
-// arms as they are, and returns 0, if a trial of the first arms failed, or if the metric has one value for each round.
+// arms as they are, and returns 0, if a trial of the first arms failed. If the metric has one value for each round, it returns 0
+// and the whole rounds.
 func inGroups(m metric, arms, others []result.Arm, least int) (_, _ []result.Arm, cycles int) {
 	if m.tail == 0 && !slices.Contains(perBlock, m.name) {
-		return arms, others, 0
+		return wholeRounds(arms), wholeRounds(others), 0
 	}
 	var blocks []map[int]result.Block
 	for _, arm := range arms {
@@ -42,7 +43,7 @@ func inGroups(m metric, arms, others []result.Arm, least int) (_, _ []result.Arm
 	}
 	arms, others = slices.Clone(arms), slices.Clone(others)
 	for i := range arms {
-		arms[i].Limited = m.limit(arms[i]) // by whole trials
+		arms[i].Limited = m.limitOfTrials(arms[i])
 		if m.tail == 0 {
 			blocks[i] = judgedByTrials(blocks[i])
 		}
@@ -54,14 +55,28 @@ func inGroups(m metric, arms, others []result.Arm, least int) (_, _ []result.Arm
 	return arms, others, cycles
 }
 
+// wholeRounds returns the arms without the part of a round that an interrupt left. It has fewer blocks than the other rounds.
+func wholeRounds(arms []result.Arm) []result.Arm {
+	arms = slices.Clone(arms)
+	for i := range arms {
+		most := map[int]int{} // blocks, by group of arms
+		for _, t := range arms[i].Trials {
+			most[t.Group] = max(most[t.Group], len(t.Blocks))
+		}
+		arms[i].Trials = slices.DeleteFunc(slices.Clone(arms[i].Trials), func(t result.Trial) bool { return t.Failed == "" && len(t.Blocks) < most[t.Group] })
+	}
+	return arms
+}
+
 // runsInGroups returns an arm of two runs with groups of cycles in place of its trials, the number of cycles of a
-// group in both runs, and whether the values of either run are neighbours. It leaves the arm as it is, and returns
-// 0, if the arm took turns in one run only, or if a trial failed.
+// group in both runs, and whether the values of either run are neighbours. It returns 0, and the
+// whole rounds, if the arm took turns in one run only, if a trial failed, or if the metric has one value for each round.
 func runsInGroups(m metric, a, b result.Arm) (_, _ result.Arm, cycles int, consecutive bool) {
 	_, _, inA := inGroups(m, []result.Arm{a}, nil, 1)
 	_, _, inB := inGroups(m, []result.Arm{b}, nil, 1)
 	if inA == 0 || inB == 0 {
-		return a, b, 0, inA+inB > 0
+		whole := wholeRounds([]result.Arm{a, b})
+		return whole[0], whole[1], 0, tookTurns(a) || tookTurns(b)
 	}
 	cycles = max(inA, inB)
 	ofA, _, _ := inGroups(m, []result.Arm{a}, nil, cycles)
@@ -164,7 +179,26 @@ func group(n int, cycles []int, blocks map[int]result.Block) result.Trial {
 	if len(of) > 1 {
 		of[0] = MergeBlocks(result.Trial{}, of)
 		of[0].Blocks = nil
+		setCPU(&of[0].Resources, cycles, blocks)
 	}
 	of[0].Round = n
 	return of[0]
+}
+
+// setCPU sets the CPU time per call of merged blocks. A CPU time of 0 is that of a short block by a coarse clock. In a trial it
+// is not known, unless the memory is.
+func setCPU(r *result.Resources, cycles []int, blocks map[int]result.Block) {
+	mean := func(of func(result.Block) *float64) float64 {
+		var used, calls float64
+		for _, cycle := range cycles {
+			if cpu, n := of(blocks[cycle]), float64(blocks[cycle].Calls); cpu != nil {
+				used, calls = used+*cpu*n, calls+n
+			}
+		}
+		return used / max(calls, 1)
+	}
+	r.Client.CPU = mean(func(b result.Block) *float64 { return &b.ClientCPU })
+	r.Server.CPU = mean(func(b result.Block) *float64 { return b.ServerCPU })
+	r.Proxy.CPU = mean(func(b result.Block) *float64 { return &b.ProxyCPU })
+	r.Gateway.CPU = mean(func(b result.Block) *float64 { return &b.GatewayCPU })
 }

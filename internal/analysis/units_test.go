@@ -1,6 +1,8 @@
 package analysis
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"rpclab/internal/result"
@@ -97,6 +99,55 @@ func TestALateCallOfAShortBlockDoesNotLimitItsTrial(t *testing.T) {
 		groups, _, _ := inGroups(metric{name: "client_cpu"}, []result.Arm{arm, arm}, nil, 1)
 		if arm.Trials[0].Limited != want || groups[0].Trials[1].Limited != want {
 			t.Errorf("limited by %s: the trial %q, its second group %q, want %q", by, arm.Trials[0].Limited, groups[0].Trials[1].Limited, want)
+		}
+	}
+}
+
+// What is measured of a round up to an interrupt has fewer calls. As a round, it would make shares of failed calls alike.
+func TestThePartOfARoundIsNoRound(t *testing.T) {
+	failed := namedMetrics[slices.IndexFunc(namedMetrics, func(m metric) bool { return m.name == "failed" })]
+	for _, part := range []bool{false, true} {
+		d := result.Document{Baseline: "b"}
+		for name, lost := range map[string]uint64{"a": 20, "b": 0} {
+			arm := result.Arm{Name: name}
+			for round := range 8 {
+				x := result.Trial{Round: round + 1, Blocks: make([]result.Block, 10)}
+				x.Calls, x.Errors = 1000, map[string]uint64{"UNAVAILABLE": lost + uint64(round%2)}
+				arm.Trials = append(arm.Trials, x)
+			}
+			if part {
+				x := result.Trial{Round: 9, Blocks: make([]result.Block, 1)}
+				x.Calls, x.Errors = 10, map[string]uint64{}
+				arm.Trials = append(arm.Trials, x)
+			}
+			d.Arms = append(d.Arms, arm)
+		}
+		slices.SortFunc(d.Arms, func(a, b result.Arm) int { return strings.Compare(a.Name, b.Name) })
+		v := verdictOn(d, failed, comparison{d.Arms[0], d.Arms[1], result.OfBaseline}, nil, 1)
+		if v.Decision != "worse" || v.Rounds != 8 {
+			t.Errorf("with a part of a round %v: %s by %d rounds (%s), want worse by 8", part, v.Decision, v.Rounds, v.Reason)
+		}
+		c := Compare(result.Document{Arms: d.Arms[1:], Headline: []string{"failed"}}, result.Document{Arms: d.Arms[:1], Headline: []string{"failed"}}, CompareOptions{})
+		if r := ratioOf(t, c, "failed"); r.Decision != "worse" || r.Trials != [2]int{8, 8} {
+			t.Errorf("two runs with a part of a round %v: %s by %d rounds, want worse by 8", part, r.Decision, r.Trials)
+		}
+	}
+}
+
+// A coarse clock shows no CPU time in a short block. A group of blocks has the mean of all its calls.
+func TestABlockWithoutCPUTimeCounts(t *testing.T) {
+	arm := result.Arm{Trials: []result.Trial{{Round: 1}}}
+	for i, used := range []float64{0, 8, 0, 4} {
+		arm.Trials[0].Blocks = append(arm.Trials[0].Blocks, result.Block{Cycle: i + 1, Calls: 100, ClientCPU: used, ServerCPU: new(used), ProxyCPU: used})
+	}
+	arm.Trials[0].Blocks[3].ServerCPU = nil // not known
+	groups, _, cycles := inGroups(metric{name: "latency", tail: 0.05}, []result.Arm{arm}, nil, 1)
+	if cycles != 2 || len(groups[0].Trials) != 2 {
+		t.Fatalf("%d groups of %d cycles, want two of two", len(groups[0].Trials), cycles)
+	}
+	for i, want := range []struct{ client, server float64 }{{4, 4}, {2, 0}} {
+		if r := groups[0].Trials[i].Resources; r.Client.CPU != want.client || r.Server.CPU != want.server || r.Proxy.CPU != want.client {
+			t.Errorf("group %d used %+v, want %+v µs per call", i+1, r, want)
 		}
 	}
 }

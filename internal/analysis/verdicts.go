@@ -3,6 +3,7 @@ package analysis
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"rpclab/internal/experiment"
 	"rpclab/internal/result"
@@ -122,7 +123,14 @@ func verdictOn(d result.Document, m metric, p comparison, inCell []result.Arm, t
 	p, repeats, others, cycles := p.inGroups(d, m, inCell)
 	value := m.between(p.a, p.b)
 	values, names := averaged(paired(p.a, p.b, value), p, repeats, value)
-	o.Consecutive = cycles > 0
+	o.Consecutive, o.Whole = cycles > 0 || tookTurns(p.a), cycles == 0
+	arms, late := []result.Arm{p.a, p.b}, []raise{m.raised(p.a), m.raised(p.b)}
+	for _, arm := range repeats { // the second value is their mean
+		if r := m.raised(arm); slices.Contains(names, arm.Name) && r.most > late[1].most {
+			arms[1], late[1] = arm, r
+		}
+	}
+	o.Raised = [2]float64{late[0].within(d.Margin), late[1].within(d.Margin)}
 	for _, arm := range others {
 		o.Others = append(o.Others, alongside(p.a, p.b, arm, value))
 	}
@@ -138,6 +146,11 @@ func verdictOn(d result.Document, m metric, p comparison, inCell []result.Arm, t
 		Bound: m.bound(p.a, p.b), PRanks: ranks(values),
 		Unfit:   v.Ratio == 0 && len(values) > 0, // a value is missing
 		Repeats: names,
+	}
+	for i, arm := range arms {
+		if o.Raised[i] > 0 {
+			r.Notes = append(r.Notes, late[i].note(m, arm, cycles))
+		}
 	}
 	if m.headline {
 		r.Power = powerOf(v.Precision(o))

@@ -14,7 +14,7 @@ const maxAdvisedRounds = 1000
 // undecidedReason says why a comparison is undecided and what would help; n rounds would probably narrow
 // the interval enough. It means a new run: adding rounds because of a verdict would invalidate it.
 func undecidedReason(v Verdict, o Options, n int) (reason string, cause Cause) {
-	reason, cause = "the interval spans 1", Cause{Kind: CauseInterval, Have: float64(v.Rounds), Groups: o.Consecutive}
+	reason, cause = "the interval spans 1", Cause{Kind: CauseInterval, Have: float64(v.Rounds), Groups: o.groups()}
 	if v.CI[0] > 1 || v.CI[1] < 1 {
 		cause.Difference, cause.Margin = math.Abs(v.Ratio-1), o.Margin
 		reason = fmt.Sprintf("the interval excludes 1, but a difference of %s may be under the margin of %s",
@@ -43,6 +43,9 @@ func (o Options) room(mean float64) float64 {
 // narrowTo returns the smallest number of rounds over those of the verdict whose interval is narrower than room
 // on either side, or more than maxAdvisedRounds.
 func (v Verdict) narrowTo(room float64, o Options) int {
+	if room -= max(o.Raised[0], o.Raised[1]); !(room > 0) {
+		return maxAdvisedRounds + 1
+	}
 	// t is never smaller than z, so fewer rounds cannot suffice.
 	least := math.Ceil(square(mathext.NormalQuantile(o.alpha()/2)*v.Error/room) * float64(v.Rounds))
 	if !(least <= maxAdvisedRounds) {
@@ -84,14 +87,14 @@ func (o Options) unit() string {
 	switch {
 	case o.Runs:
 		return "run"
-	case o.Consecutive:
+	case o.groups():
 		return "group of cycles"
 	}
 	return "round"
 }
 
 func (o Options) units() string {
-	if o.Consecutive && !o.Runs {
+	if o.groups() && !o.Runs {
 		return "groups of cycles"
 	}
 	return o.unit() + "s"

@@ -24,11 +24,11 @@ func Compare(pairs []Pair, o Options) Verdict {
 	if len(logs) >= 2 {
 		u := uncertaintyOf(pairs, logs, o)
 		lo, hi := interval(logs, u, o)
-		v.CI = [2]float64{bounded(lo), bounded(hi)}
+		v.CI = [2]float64{bounded(lo - o.Raised[0]), bounded(hi + o.Raised[1])}
 		v.Error, v.Freedom = u.student(o.alpha())
 	}
 	if len(logs) < MinRounds {
-		v.Reason, v.Cause = fmt.Sprintf("%s; at least %d are needed", o.count(len(logs)), MinRounds), Cause{Kind: CauseRounds, Have: float64(len(logs)), Needed: MinRounds, Groups: o.Consecutive}
+		v.Reason, v.Cause = fmt.Sprintf("%s; at least %d are needed", o.count(len(logs)), MinRounds), Cause{Kind: CauseRounds, Have: float64(len(logs)), Needed: MinRounds, Groups: o.groups()}
 		return v
 	}
 	v.Decision = decide(v, o)

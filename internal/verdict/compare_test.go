@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -135,4 +136,25 @@ func TestCompareIsConsistentForAnyValues(t *testing.T) {
 			t.Fatalf("a against b is %s and b against a is %s, want %s", v.Decision, back.Decision, mirror[v.Decision])
 		}
 	})
+}
+
+// Values that may be too large make the interval wider on one side: the true ratio is lower if they are those of A.
+func TestTheIntervalAllowsForRaisedValues(t *testing.T) {
+	a, b := []float64{10.1, 10, 9.9, 10}, []float64{10, 10.1, 10, 9.9}
+	for _, o := range []Options{{}, {Consecutive: true}} {
+		raised := o
+		raised.Raised = [2]float64{0.02, 0.01}
+		before, after := Compare(pairsOf(a, b), o), Compare(pairsOf(a, b), raised)
+		if low, high := math.Log(before.CI[0]/after.CI[0]), math.Log(after.CI[1]/before.CI[1]); math.Abs(low-0.02) > 1e-9 || math.Abs(high-0.01) > 1e-9 {
+			t.Errorf("%+v: the interval is wider by %g below and %g above, want 0.02 and 0.01", o, low, high)
+		}
+		before, after = CompareRuns(a, b, o), CompareRuns(a, b, raised)
+		if low, high := math.Log(before.CI[0]/after.CI[0]), math.Log(after.CI[1]/before.CI[1]); math.Abs(low-0.01) > 1e-9 || math.Abs(high-0.02) > 1e-9 {
+			t.Errorf("%+v: the interval of two runs, b over a, is wider by %g below and %g above, want 0.01 and 0.02", o, low, high)
+		}
+	}
+	o := Options{Raised: [2]float64{0.05, 0}}
+	if v := Compare(pairsOf(a, b), o); v.Decision != Undecided || v.Cause.Needed != 0 || !strings.Contains(v.Reason, "over 1000 rounds") {
+		t.Errorf("values that may be too large by more than the margin: %s, %q, want it undecided at any number of rounds", v.Decision, v.Reason)
+	}
 }

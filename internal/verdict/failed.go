@@ -17,6 +17,9 @@ import (
 // each other. Trials are independent of each other, and equal arms have equal distributions, of any form. It needs
 // [RankRounds] rounds.
 //
+// Neighbouring rounds of arms that take turns may share something. With o.Consecutive the interval also contains one that
+// allows for that (neighbours).
+//
 // J. L. Hodges and E. L. Lehmann, "Estimates of Location Based on Rank Tests", Ann. Math. Statist. 34(2), 1963.
 func CompareRanks(pairs []Pair, o Options) Verdict {
 	var a, b []float64
@@ -27,7 +30,7 @@ func CompareRanks(pairs []Pair, o Options) Verdict {
 		}
 		a, b = append(a, p.A), append(b, p.B)
 	}
-	return byRank(a, b, o)
+	return byRank(a, b, true, o)
 }
 
 // CompareRunsByRank compares the trials of run b with those of an earlier run a as [CompareRanks] does; the ratio
@@ -41,11 +44,11 @@ func CompareRunsByRank(a, b []float64, o Options) Verdict {
 			}
 		}
 	}
-	return byRank(b, a, o)
+	return byRank(b, a, false, o)
 }
 
-// byRank compares two samples of positive values.
-func byRank(a, b []float64, o Options) Verdict {
+// byRank compares two samples of positive values, whose values with the same index are of the same round if they are paired.
+func byRank(a, b []float64, paired bool, o Options) Verdict {
 	o = o.withDefaults()
 	v := Verdict{Rounds: min(len(a), len(b)), Level: 1 - o.alpha(), Decision: Undecided}
 	var shifts []float64
@@ -67,6 +70,13 @@ func byRank(a, b []float64, o Options) Verdict {
 	}
 	v.CI = [2]float64{bounded(shifts[beyond-1]), bounded(shifts[len(shifts)-beyond])}
 	p := RankSum(a, b)
+	var beside neighbours
+	if o.Consecutive {
+		beside = neighboursOf(a, b, paired)
+		margin := math.Log1p(o.Margin)
+		lo, hi := beside.interval(shifts, o.alpha(), -margin*1.001, 0, margin*1.001)
+		v.CI = [2]float64{min(v.CI[0], bounded(lo)), max(v.CI[1], bounded(hi))}
+	}
 	if v.Decision = decide(v, o); v.Decision == Equivalent {
 		means := bounded(meanShift(a, b))
 		v.CI = [2]float64{min(v.CI[0], means), max(v.CI[1], means)}
@@ -76,7 +86,11 @@ func byRank(a, b []float64, o Options) Verdict {
 		v.Decision = Undecided
 	}
 	if v.Decision == Undecided {
-		v.Reason, v.Cause = undecidedReason(v, o, rankRoundsNeeded(a, b, o))
+		needed := rankRoundsNeeded(a, b, o)
+		if o.Consecutive {
+			needed = max(needed, beside.rounds(o.alpha()))
+		}
+		v.Reason, v.Cause = undecidedReason(v, o, needed)
 	}
 	return v
 }

@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -57,6 +58,33 @@ func TestTheReasonOfUnusableRunsIsOfTheFirstRun(t *testing.T) {
 	}
 }
 
+// A few rounds in turns decide if their values are far apart and alike, and not if they only have the same order.
+func TestRanksOfRoundsInTurnsAllowForNeighbours(t *testing.T) {
+	none := slices.Repeat([]float64{1}, 8)
+	for name, c := range map[string]struct {
+		a, b []float64
+		want Decision
+	}{
+		"many calls lost in all rounds": {[]float64{400, 410, 405, 402, 404, 398, 401, 407}, none, Worse},
+		"the other way":                 {none, []float64{400, 410, 405, 402, 404, 398, 401, 407}, Better},
+		"calls lost in a bunch":         {[]float64{1, 1, 400, 390, 410, 405, 395, 1}, none, Undecided},
+		"equal":                         {none, none, Equivalent},
+		"never in some":                 {append(slices.Repeat([]float64{7}, 6), math.Inf(1), math.Inf(1)), slices.Repeat([]float64{5}, 8), Undecided},
+	} {
+		o := Options{LowerIsBetter: true}
+		alone := CompareRanks(pairsOf(c.a, c.b), o)
+		o.Consecutive, o.Whole = true, true
+		v := CompareRanks(pairsOf(c.a, c.b), o)
+		if v.Decision != c.want || (v.Reason == "") != (c.want != Undecided) || v.CI[0] > alone.CI[0] || v.CI[1] < alone.CI[1] || v.Cause.Groups {
+			t.Errorf("%s: %s (%q), interval %g; want %s, and an interval that contains that of ranks alone, %g", name, v.Decision, v.Reason, v.CI, c.want, alone.CI)
+		}
+		runs := CompareRunsByRank(c.b, c.a, o)
+		if runs.Decision != c.want {
+			t.Errorf("%s: of two runs %s, %q, want %s", name, runs.Decision, runs.Reason, c.want)
+		}
+	}
+}
+
 // The interval excludes 1 exactly where the test's p is at most alpha, if no values are equal.
 func TestTheIntervalOfRanksInvertsTheTest(t *testing.T) {
 	random := rand.New(rand.NewPCG(33, 1))
@@ -106,6 +134,59 @@ func TestCoverageOfClusteredFailures(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Rounds of arms in turns are neighbours. Here calls are lost in rounds that come in bunches: a correlation of 0.7. Ranks
+// alone would take them as independent.
+func TestCoverageOfClusteredFailuresInTurns(t *testing.T) {
+	t.Parallel() // each test has its own random numbers
+	const calls = 20_000
+	rows := []string{"| correlation | rounds | different by ranks alone | with neighbours | three times the losses found by ranks alone | with neighbours |", "|---|--:|--:|--:|--:|--:|"}
+	for k, correlation := range []float64{0, 0.5, 0.7} {
+		for _, rounds := range []int{8, 20, 40} {
+			if *testkit.Sims < 1000 && (rounds != 20 || correlation == 0.5) {
+				continue
+			}
+			random := rand.New(rand.NewPCG(34, uint64(100*k+rounds)))
+			draw := func(factor float64) []float64 {
+				values := autoregressive(correlation)(rounds, random)
+				for i, x := range values {
+					failed := 0.0
+					if x > -0.5 { // in two thirds of the rounds
+						failed = factor * 100 * math.Exp(0.5*x)
+					}
+					values[i] = (failed + 0.5) / calls
+				}
+				return values
+			}
+			alone, wrong, foundAlone, found := 0, 0, 0, 0
+			runs := max(100, *testkit.Sims/4)
+			for range runs {
+				pairs := pairsOf(draw(1), draw(1))
+				if d := CompareRanks(pairs, Options{LowerIsBetter: true}).Decision; d != Undecided && d != Equivalent {
+					alone++
+				}
+				if d := CompareRanks(pairs, Options{LowerIsBetter: true, Consecutive: true, Whole: true}).Decision; d != Undecided && d != Equivalent {
+					wrong++
+				}
+				pairs = pairsOf(draw(3), draw(1))
+				if CompareRanks(pairs, Options{LowerIsBetter: true}).Decision == Worse {
+					foundAlone++
+				}
+				if CompareRanks(pairs, Options{LowerIsBetter: true, Consecutive: true, Whole: true}).Decision == Worse {
+					found++
+				}
+			}
+			if testkit.TooMany(wrong, runs, 0.075) {
+				t.Errorf("correlation %g, %d rounds: equal arms differ in %d of %d runs, want at most 7 %%", correlation, rounds, wrong, runs)
+			}
+			if correlation == 0.7 && rounds == 20 && alone < 2*wrong {
+				t.Errorf("correlation %g, %d rounds: by ranks alone equal arms differ in %d of %d runs, and in %d with neighbours; want twice as many", correlation, rounds, alone, runs, wrong)
+			}
+			rows = append(rows, fmt.Sprintf("| %g | %d | %.1f %% | %.1f %% | %.0f %% | %.0f %% |", correlation, rounds, testkit.Percent(alone, runs), testkit.Percent(wrong, runs), testkit.Percent(foundAlone, runs), testkit.Percent(found, runs)))
+		}
+	}
+	testkit.Table(t, page, "bunches", rows)
 }
 
 func TestTheIntervalOfAMedianHoldsIt(t *testing.T) {

@@ -24,14 +24,14 @@ func CompareRuns(a, b []float64, o Options) Verdict {
 	}
 	if v.Rounds >= 2 {
 		lo, hi := u.interval(o)
-		v.CI = [2]float64{bounded(lo), bounded(hi)}
+		v.CI = [2]float64{bounded(lo - o.Raised[1]), bounded(hi + o.Raised[0])} // b over a
 	}
 	if v.Rounds < MinRounds {
 		v.Reason = fmt.Sprintf("%s in one of the runs; at least %d are needed in both", o.count(v.Rounds), MinRounds)
 		if o.Runs {
 			v.Reason = fmt.Sprintf("%s on one side; at least %d are needed on both", o.count(v.Rounds), MinRounds)
 		}
-		v.Cause = Cause{Kind: CauseRounds, Have: float64(v.Rounds), Needed: MinRounds, Groups: o.Consecutive}
+		v.Cause = Cause{Kind: CauseRounds, Have: float64(v.Rounds), Needed: MinRounds, Groups: o.groups()}
 		return v
 	}
 	v.Decision = decide(v, o)
@@ -127,6 +127,9 @@ func (u unpaired) narrowTo(room float64, o Options) int {
 		v := Verdict{Rounds: min(len(u.a), len(u.b))}
 		v.Error, v.Freedom = u.dependent().student(o.alpha())
 		return v.narrowTo(room, o)
+	}
+	if room -= max(o.Raised[0], o.Raised[1]); !(room > 0) {
+		return maxAdvisedRounds + 1
 	}
 	// t is never smaller than z, so fewer trials cannot suffice.
 	least := math.Ceil(square(mathext.NormalQuantile(o.alpha()/2) * u.spread(1, 1) / room))

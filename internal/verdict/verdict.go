@@ -41,11 +41,16 @@ type Options struct {
 	// Consecutive is true if the pairs are consecutive groups of cycles of an interleaved run, which may share
 	// something with their neighbours.
 	Consecutive bool
+	// Whole is true if Consecutive values are of whole rounds.
+	Whole bool
 	// Runs is true if each value is that of a whole run, so that its changes from run to run are noise.
 	Runs bool
 	// Others are the values of the other arms of the cell in the same rounds (or groups of cycles). They show
 	// how much noise there is, and how much neighbouring cycles share.
 	Others [][]float64
+	// Raised is by how much the mean logarithms of the values of A and B may be too large at most. The interval contains
+	// all ratios that may be true then.
+	Raised [2]float64
 	// LowerIsBetter is true for latency and false for rates.
 	LowerIsBetter bool
 }
@@ -79,6 +84,9 @@ func (o Options) withDefaults() Options {
 	o.Family = max(o.Family, 1)
 	return o
 }
+
+// groups reports whether each value is of a group of cycles.
+func (o Options) groups() bool { return o.Consecutive && !o.Whole }
 
 // alpha is the error probability of this one verdict.
 func (o Options) alpha() float64 { return (1 - o.Level) * o.Share / float64(o.Family) }
