@@ -154,6 +154,15 @@ func eventLacking(_ metric, _ result.Document, arm result.Arm) reason {
 	return reason{}
 }
 
+// generatorLimited rejects arms whose load generator determined the metric.
+func generatorLimited(m metric, d result.Document, arm result.Arm) reason {
+	limited := m.limit(arm, d.Margin)
+	if limited == "" {
+		return reason{}
+	}
+	return reason{fmt.Sprintf("the load generator was the bottleneck in %s: %s", arm.Name, limited), result.Cause{Kind: result.CauseGenerator}}
+}
+
 func lostCalls(m metric, _ result.Document, arm result.Arm) reason {
 	// Documents of earlier versions do not count lost calls in the latency.
 	answers := m.answers || m.allDue && arm.Latency.Lost == 0

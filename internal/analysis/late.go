@@ -9,15 +9,6 @@ import (
 	"rpclab/internal/verdict"
 )
 
-// generatorLimited rejects arms whose load generator determined the metric.
-func generatorLimited(m metric, d result.Document, arm result.Arm) reason {
-	limited := m.limit(arm, d.Margin)
-	if limited == "" {
-		return reason{}
-	}
-	return reason{fmt.Sprintf("the load generator was the bottleneck in %s: %s", arm.Name, limited), result.Cause{Kind: result.CauseGenerator}}
-}
-
 // limit says how the load generator limited the metric in an arm. Late calls limit a percentile if they can have changed it
 // by more than the margin. A smaller change makes its interval wider.
 func (m metric) limit(arm result.Arm, margin float64) string {
