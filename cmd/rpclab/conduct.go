@@ -20,11 +20,9 @@ import (
 // conduct opens a cluster and runs a plan on it, for the command line and for the page.
 func conduct(ctx context.Context, plan lab.Plan, o lab.Options, open func(*lab.Options) (cluster.Cluster, error)) (document result.Document, err error) {
 	process.RemoveLeftTempDirs()
-	self, err := os.Executable()
-	if err != nil {
-		return document, fmt.Errorf("find the rpclab binary to start servers from it: %w", err)
+	if o.Self, err = thisProgram("servers"); err != nil {
+		return document, err
 	}
-	o.Self = []string{self}
 	if o.MaxFiles, err = process.RaiseFileLimit(); err != nil {
 		return document, err
 	}
@@ -36,6 +34,15 @@ func conduct(ctx context.Context, plan lab.Plan, o lab.Options, open func(*lab.O
 		defer func() { err = errors.Join(err, o.Cluster.Close()) }()
 	}
 	return lab.Run(ctx, plan, o)
+}
+
+// thisProgram is the command line of this program, which also runs what.
+func thisProgram(what string) ([]string, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find the rpclab binary to start %s from it: %w", what, err)
+	}
+	return []string{path}, nil
 }
 
 // conductLocal runs a plan on this machine, once no other run uses it.
@@ -57,7 +64,7 @@ func conductLocal(ctx context.Context, out io.Writer, plan lab.Plan, o lab.Optio
 		if plan.AtTarget() {
 			return nil, nil
 		}
-		return openLocal(out, o)
+		return openLocal(out, o.Self)
 	})
 }
 
@@ -73,7 +80,7 @@ func isolate(plan lab.Plan) error {
 }
 
 // openLocal creates a cluster on this machine, which logs errors to out.
-func openLocal(out io.Writer, o *lab.Options) (cluster.Cluster, error) {
+func openLocal(out io.Writer, self []string) (cluster.Cluster, error) {
 	log := slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelError}))
-	return local.New(local.Options{Server: append(o.Self[:1:1], "server"), Self: o.Self, Log: log})
+	return local.New(local.Options{Server: append(self[:1:1], "server"), Self: self, Log: log})
 }

@@ -54,11 +54,11 @@ func infrastructureCommand() *cobra.Command {
 		Args:   noArgs,
 		Hidden: true,
 		RunE: func(c *cobra.Command, _ []string) error {
-			self, err := os.Executable()
+			self, err := thisProgram("the infrastructure")
 			if err != nil {
-				return fmt.Errorf("find the rpclab binary to start the infrastructure: %w", err)
+				return err
 			}
-			return lab.ServeInfrastructure(c.Context(), c.InOrStdin(), c.OutOrStdout(), []string{self})
+			return lab.ServeInfrastructure(c.Context(), c.InOrStdin(), c.OutOrStdout(), self)
 		},
 	}
 }
@@ -257,16 +257,16 @@ func runAgent(c *cobra.Command, listen, tokenFile string, observe int, args []st
 	if err != nil {
 		return err
 	}
-	self, err := os.Executable()
+	self, err := thisProgram("programs")
 	if err != nil {
-		return fmt.Errorf("find the rpclab binary to start programs from it: %w", err)
+		return err
 	}
 	listener, err := net.Listen("tcp", listen)
 	if err != nil {
 		return fmt.Errorf("cannot listen on %s: %w\nChoose another address with --listen, or stop the program that uses this one", listen, err)
 	}
 	a := agent.Agent{
-		Command: args, Self: self, Token: token, Observe: observe,
+		Command: args, Self: self[0], Token: token, Observe: observe,
 		Stderr: c.ErrOrStderr(), Log: slog.New(slog.NewTextHandler(c.ErrOrStderr(), nil)),
 	}
 	status, err := a.Serve(c.Context(), listener)

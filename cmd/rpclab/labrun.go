@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
-	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -14,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"rpclab/internal/cluster"
-	"rpclab/internal/cluster/local"
 	"rpclab/internal/gateway/stack"
 	"rpclab/internal/language"
 	"rpclab/internal/process"
@@ -43,17 +40,14 @@ func languageCommand(c *cobra.Command, name string) ([]string, error) {
 }
 
 // newLabCluster is the cluster of `rpclab lab up`.
-func newLabCluster(c *cobra.Command) (servers *local.Cluster, self []string, err error) {
+func newLabCluster(c *cobra.Command) (servers cluster.Cluster, self []string, err error) {
 	if _, err := process.RaiseFileLimit(); err != nil {
 		return nil, nil, err
 	}
-	program, err := os.Executable()
-	if err != nil {
-		return nil, nil, fmt.Errorf("find the rpclab binary to start servers from it: %w", err)
+	if self, err = thisProgram("servers"); err != nil {
+		return nil, nil, err
 	}
-	self = []string{program}
-	log := slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelError}))
-	servers, err = local.New(local.Options{Server: []string{program, "server"}, Self: self, Log: log})
+	servers, err = openLocal(c.ErrOrStderr(), self)
 	return servers, self, err
 }
 

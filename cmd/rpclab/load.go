@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -109,11 +108,11 @@ func runLoad(c *cobra.Command, f loadFlags) error {
 	if err := f.finish(c.Flags()); err != nil {
 		return usageError{err}
 	}
-	self, err := os.Executable()
+	self, err := thisProgram("the test server")
 	if err != nil {
-		return fmt.Errorf("find the rpclab binary to start the test server from it: %w", err)
+		return err
 	}
-	f.Self = []string{self}
+	f.Self = self
 	load, err := generator.Open(c.Context(), f.Settings)
 	if errors.Is(err, generator.ErrInvalid) {
 		return usageError{err}
@@ -137,11 +136,11 @@ func checkSelfTestFlags(flags *pflag.FlagSet) error {
 
 // selfTest measures the load generator alone.
 func selfTest(c *cobra.Command, f loadFlags) error {
-	self, err := os.Executable()
+	self, err := thisProgram("the test server")
 	if err != nil {
-		return fmt.Errorf("find the rpclab binary to start the test server from it: %w", err)
+		return err
 	}
-	probe := generator.Probe{Engine: f.Engine, Request: selfTestBytes, Reply: selfTestBytes, Duration: selfTestEach, Self: []string{self}}
+	probe := generator.Probe{Engine: f.Engine, Request: selfTestBytes, Reply: selfTestBytes, Duration: selfTestEach, Self: self}
 	if f.HTTP != "" {
 		if probe.HTTP = 1; f.HTTP2 {
 			probe.HTTP = 2

@@ -44,7 +44,7 @@ func (f *loadFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Call, "call", "", "`method` to call: package.Service/Method; with --service the name of a call")
 	flags.StringVar(&f.service, "service", "", "`file` of a service to call in place of a target")
 	flags.StringSliceVar(&f.flow, "flow", nil, "with --service: make several of its `calls` in this order, such as login,get")
-	flags.StringToStringVar(&f.mix, "mix", nil, "with --service: make several of its calls, each with its `share` of the load, such as get=80%,list=20%")
+	mixFlag(flags, &f.mix, "with --service: make several of its calls, each with its `share` of the load, such as get=80%,list=20%")
 	flags.StringVar(&f.HTTP, "http", "", "make REST calls with `METHOD` (GET, POST, ...); the target is a URL")
 	flags.BoolVar(&f.HTTP2, "http2", false, "with --http: use HTTP/2 (negotiated over TLS, assumed in cleartext)")
 	flags.StringVar(&f.Proto, "proto", "", "`file` that describes the method (default: ask the server)")
@@ -98,6 +98,12 @@ func (f *loadFlags) register(flags *pflag.FlagSet) {
 	f.keeping.register(flags)
 	f.machine.register(flags)
 	flags.BoolVar(&f.selfTest, "self-test", false, "measure the load generator itself, without a target")
+}
+
+// mixFlag adds the flag --mix. Its default is none, which the help would show as [].
+func mixFlag(flags *pflag.FlagSet, to *map[string]string, usage string) {
+	flags.StringToStringVar(to, "mix", nil, usage)
+	flags.Lookup("mix").DefValue = ""
 }
 
 // run returns the flags of the run of an experiment with one arm.

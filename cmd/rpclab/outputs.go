@@ -225,15 +225,11 @@ func writeFile(path string, draw func(io.Writer) error) (err error) {
 			_ = os.Remove(file.Name())
 		}
 	}()
-	if err := errors.Join(copyTo(file, &text), file.Chmod(0o644), file.Close()); err != nil {
+	_, err = text.WriteTo(file)
+	if err = errors.Join(err, file.Chmod(0o644), file.Close()); err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, err)
 	}
 	return os.Rename(file.Name(), path)
-}
-
-func copyTo(w io.Writer, text *bytes.Buffer) error {
-	_, err := text.WriteTo(w)
-	return err
 }
 
 // The values of --color.

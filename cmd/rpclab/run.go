@@ -96,7 +96,7 @@ With --no-wait it starts at once, and the results of both say so.`,
 	f.images.register(flags)
 	flags.StringVar(&f.service, "service", "", "`file` of your own service, which all arms call in place of rpclab's servers")
 	flags.StringVar(&f.Call, "call", "", "`name` of the call in the service file (default: the first)")
-	flags.StringToStringVar(&f.Mix, "mix", nil, "make several calls of the service file, each with its `share` of the load, such as get=80%,list=20%")
+	mixFlag(flags, &f.Mix, "make several calls of the service file, each with its `share` of the load, such as get=80%,list=20%")
 	flags.StringSliceVar(&f.Flow, "flow", nil, "make several `calls` of the service file in this order, such as login,get")
 	flags.BoolVar(&f.AllowDisruption, "allow-disruption", false, "permit the events kill, roll and scale on the pods behind server.service of a service file")
 	flags.StringSliceVar(&f.Arms, "arms", nil, "run only these arms, comma-separated")

@@ -71,7 +71,7 @@ func otherLanguages() (names []string) {
 	return names
 }
 
-// lineWriter passes each complete line to print.
+// lineWriter passes each complete line to say.
 type lineWriter struct {
 	say  func(string)
 	rest string

@@ -29,7 +29,7 @@ const (
 const usableMemory = 0.8
 
 func memoryOfLanguage(name string) float64 {
-	l, _ := language.Lookup(name) // resolveTrial has found it
+	l, _ := language.Lookup(name) // resolver.trial has found it
 	return float64(l.Memory)
 }
 

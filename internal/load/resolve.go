@@ -3,6 +3,7 @@ package load
 import (
 	"cmp"
 	"context"
+
 	"rpclab/internal/service/request"
 )
 

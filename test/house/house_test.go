@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -24,11 +25,15 @@ var rooms = []string{
 	"measure", "verdict", "report", "result", "image", "tool", "language", "process", "version", "suggest",
 }
 
-// files calls see with every Go file that is not generated.
-func files(t *testing.T, see func(path string, file *ast.File, set *token.FileSet)) {
-	t.Helper()
-	seen := 0
-	err := filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
+// goFile is a Go file that is not generated.
+type goFile struct {
+	path string // from the root of the repository
+	file *ast.File
+}
+
+// goFiles are all Go files, which are read once for all tests.
+var goFiles = sync.OnceValues(func() (all []goFile, err error) {
+	err = filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -38,21 +43,32 @@ func files(t *testing.T, see func(path string, file *ast.File, set *token.FileSe
 		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, ".pb.go") {
 			return nil
 		}
-		set := token.NewFileSet()
 		file, err := parser.ParseFile(set, path, nil, parser.ParseComments)
 		if err != nil {
 			return err
 		}
-		seen++
 		name, err := filepath.Rel(root, path)
-		see(filepath.ToSlash(name), file, set)
+		all = append(all, goFile{filepath.ToSlash(name), file})
 		return err
 	})
+	return all, err
+})
+
+// set has the positions in all parsed files.
+var set = token.NewFileSet()
+
+// files calls see with every Go file that is not generated.
+func files(t *testing.T, see func(path string, file *ast.File)) {
+	t.Helper()
+	all, err := goFiles()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if seen < 50 {
-		t.Fatalf("only %d files were found, so the rules were not checked", seen)
+	if len(all) < 50 {
+		t.Fatalf("only %d files were found, so the rules were not checked", len(all))
+	}
+	for _, f := range all {
+		see(f.path, f.file)
 	}
 }
 
@@ -69,7 +85,7 @@ func roomOf(path string) (room string, ok bool) {
 }
 
 func TestPackagesImportOnlyLaterPackages(t *testing.T) {
-	files(t, func(path string, file *ast.File, _ *token.FileSet) {
+	files(t, func(path string, file *ast.File) {
 		from, ok := roomOf(path)
 		if !ok || strings.HasSuffix(path, "_test.go") {
 			return
@@ -87,7 +103,7 @@ func TestPackagesImportOnlyLaterPackages(t *testing.T) {
 }
 
 func TestTestsDoNotSleep(t *testing.T) {
-	files(t, func(path string, file *ast.File, set *token.FileSet) {
+	files(t, func(path string, file *ast.File) {
 		if !strings.HasSuffix(path, "_test.go") {
 			return
 		}
@@ -103,7 +119,7 @@ func TestTestsDoNotSleep(t *testing.T) {
 }
 
 func TestCodeDoesNotPanic(t *testing.T) {
-	files(t, func(path string, file *ast.File, set *token.FileSet) {
+	files(t, func(path string, file *ast.File) {
 		ast.Inspect(file, func(n ast.Node) bool {
 			call, ok := n.(*ast.CallExpr)
 			if !ok {
@@ -125,7 +141,7 @@ func TestCodeDoesNotPanic(t *testing.T) {
 
 func TestPackagesCheckForGoroutineLeaks(t *testing.T) {
 	tested, guarded := map[string]bool{}, map[string]bool{}
-	files(t, func(path string, file *ast.File, _ *token.FileSet) {
+	files(t, func(path string, file *ast.File) {
 		if !strings.HasSuffix(path, "_test.go") {
 			return
 		}
@@ -143,7 +159,7 @@ func TestPackagesCheckForGoroutineLeaks(t *testing.T) {
 }
 
 func TestFilesAreShort(t *testing.T) {
-	files(t, func(path string, file *ast.File, set *token.FileSet) {
+	files(t, func(path string, file *ast.File) {
 		most := 400 // lines; a table of test cases may be longer
 		if filepath.Dir(path) == "internal/route" {
 			most = 200 // a route is one file, read in one sitting
@@ -156,7 +172,7 @@ func TestFilesAreShort(t *testing.T) {
 }
 
 func TestExportedNamesHaveComments(t *testing.T) {
-	files(t, func(path string, file *ast.File, set *token.FileSet) {
+	files(t, func(path string, file *ast.File) {
 		if strings.HasSuffix(path, "_test.go") || !strings.HasPrefix(path, "internal/") {
 			return
 		}

@@ -3,8 +3,6 @@ package house
 import (
 	"fmt"
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -101,18 +99,12 @@ type uses map[string]map[string]map[string]bool
 // ambiguous without types.
 func references(t *testing.T, dir string) uses {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	parsed := map[string]*ast.File{}
-	for _, path := range paths {
-		if !strings.HasSuffix(path, "_test.go") {
-			if parsed[filepath.Base(path)], err = parser.ParseFile(token.NewFileSet(), path, nil, 0); err != nil {
-				t.Fatal(err)
-			}
+	files(t, func(path string, file *ast.File) {
+		if filepath.ToSlash(filepath.Dir(path)) == dir && !strings.HasSuffix(path, "_test.go") {
+			parsed[filepath.Base(path)] = file
 		}
-	}
+	})
 	names, methods := declarations(parsed)
 	all := uses{}
 	add := func(from, name, to string) {

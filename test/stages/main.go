@@ -1,7 +1,8 @@
 //go:build unix
 
-// Command stages runs all stages of make test, or the named stages and those that they need. It ends with a table of stages and their times. Stages that measure run one
-// after another. Builds and installations run at the same time at a lower priority.
+// Command stages runs all stages of make test, or the named stages and those that they need. It ends with a table of
+// stages and their times. Stages that measure run one after another. Builds and installations run at the same time at a
+// lower priority.
 package main
 
 import (
