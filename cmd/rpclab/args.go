@@ -73,3 +73,9 @@ func meantFlag(flags *pflag.FlagSet, err error) string {
 	}
 	return "; did you mean --" + meant + "?"
 }
+
+// mixFlag adds the flag --mix. Its default is none, which the help would show as [].
+func mixFlag(flags *pflag.FlagSet, to *map[string]string, usage string) {
+	flags.StringToStringVar(to, "mix", nil, usage)
+	flags.Lookup("mix").DefValue = ""
+}

@@ -100,12 +100,6 @@ func (f *loadFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.selfTest, "self-test", false, "measure the load generator itself, without a target")
 }
 
-// mixFlag adds the flag --mix. Its default is none, which the help would show as [].
-func mixFlag(flags *pflag.FlagSet, to *map[string]string, usage string) {
-	flags.StringToStringVar(to, "mix", nil, usage)
-	flags.Lookup("mix").DefValue = ""
-}
-
 // run returns the flags of the run of an experiment with one arm.
 func (f loadFlags) run() runFlags {
 	return runFlags{on: "local", service: f.service, keeping: f.keeping, machine: f.machine, asserts: f.asserts, outputs: f.outputs, progress: f.progress, live: f.live, telemetry: f.telemetry}
