@@ -25,7 +25,7 @@ site: ; go run ./tools/site
 # the environment. Without the commit in it, the program changes with its code only.
 PROGRAM = $(CACHE)/check$(CURDIR)/rpclab
 check: left lint proxies
-	go build -buildvcs=false -o $(PROGRAM) ./cmd/rpclab
+	go build -buildvcs=false -ldflags='-s -w' -o $(PROGRAM) ./cmd/rpclab
 	RPCLAB_TEST_PROGRAM=$(PROGRAM) RPCLAB_TEST_CHECKSUM=$$(cksum <$(PROGRAM)) go test -short -p 4 -parallel 4 $(PLAIN)
 
 left:
