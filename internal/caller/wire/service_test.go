@@ -142,12 +142,12 @@ func TestCallersCallAServiceOverMutualTLS(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, secured := range []*service.TLS{own, {CACert: own.CACert, ServerName: "shop.test"}} {
+				if secured != own && c.spec.HTTP == "" { // to ask for the method without a certificate would wait for a server that answers
+					c.spec.Protos = described(t, c.spec, c.address.String())
+				}
 				c.spec.TLS = secured
 				job := caller.Job{Channels: caller.Channels{Mode: caller.Shared}, Timeout: 10 * time.Second, Calls: []service.Spec{c.spec}}
 				session, err := c.library.Open(job, caller.Target{URI: "passthrough:///" + c.address.String(), Close: func() {}})
-				if secured != own && err != nil {
-					continue // grpc: the server does not describe its methods to a client without a certificate
-				}
 				if err != nil {
 					t.Fatal(err)
 				}
