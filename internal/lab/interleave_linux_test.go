@@ -51,7 +51,7 @@ func TestAStallIsThatOfAllBlocksOfItsArm(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	doc := strings.NewReplacer("duration: 200ms", "duration: 1s", "  again: {control: shared}\n", "",
+	doc := strings.NewReplacer("closed: {users: 5, duration: 200ms}", "open: {rate: 500, duration: 1s}", "  again: {control: shared}\n", "",
 		"warmup: 10", "warmup: 10, timeout: 100ms", "rounds: 2", "rounds: 1").Replace(inTurns)
 	d, err := lab.Run(t.Context(), plan(t, doc, experiment.Options{Seed: 1}), o)
 	if err != nil {
