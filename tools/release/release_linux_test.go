@@ -25,13 +25,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // soak releases all platforms, twice (make soak).
 var soak = flag.Bool("soak", false, "release all platforms")
 
-// largest is the size that a program may not exceed, in bytes. That for macOS on amd64 is the largest: docs/decisions/0044-size.md.
-func largest(platform string) int64 {
-	if platform == "darwin/amd64" {
-		return 61e6
-	}
-	return 60e6
-}
+// largest is the size that a program may not exceed, in bytes: docs/decisions/0044-size.md.
+const largest = 56e6
 
 // wantedPlatforms is this machine's platform, or all with -soak: packages for another take minutes to compile.
 func wantedPlatforms() []string {
@@ -142,7 +137,7 @@ func TestNoProgramIsTooLarge(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Logf("%s: %.1f MB", platform, float64(info.Size())/1e6)
-		if most := largest(platform); info.Size() > most {
+		if most := int64(largest); info.Size() > most {
 			t.Errorf("the program for %s has %d bytes, want at most %d", platform, info.Size(), most)
 		}
 	}
