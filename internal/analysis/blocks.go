@@ -66,7 +66,7 @@ func blockOf(trial, b result.Trial) result.Block {
 // a second counts as 0; [Interference] measures it over the whole round.
 func interferenceOf(blocks []result.Trial) *result.Interference {
 	var all *result.Interference
-	var elapsed, others float64
+	var elapsed, others, known float64 // known: the time of which the share of others is known
 	for _, b := range blocks {
 		if b.Machine == nil {
 			continue
@@ -76,16 +76,15 @@ func interferenceOf(blocks []result.Trial) *result.Interference {
 		all.Throttled += b.Machine.Throttled * b.ElapsedMS
 		elapsed += b.ElapsedMS
 		if b.Machine.Others != nil {
-			others += *b.Machine.Others * b.ElapsedMS
-			all.Others = new(float64)
+			others, known = others+*b.Machine.Others*b.ElapsedMS, known+b.ElapsedMS
 		}
 	}
 	if all == nil || elapsed == 0 {
 		return all
 	}
 	all.Stolen, all.Throttled = all.Stolen/elapsed, all.Throttled/elapsed
-	if all.Others != nil {
-		*all.Others = others / elapsed
+	if known > 0 {
+		all.Others = new(others / known)
 	}
 	return all
 }

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -157,6 +158,9 @@ func eventLacking(_ metric, _ result.Document, arm result.Arm) reason {
 // generatorLimited rejects arms whose load generator determined the metric.
 func generatorLimited(m metric, d result.Document, arm result.Arm) reason {
 	limited := m.limit(arm, d.Margin)
+	if len(d.MergedRounds) > 0 { // a late trial of a short run weighs more than one of a long run
+		limited = cmp.Or(limited, m.raised(arm).first)
+	}
 	if limited == "" {
 		return reason{}
 	}

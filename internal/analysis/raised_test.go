@@ -106,6 +106,25 @@ func TestByHowMuchLateCallsCanHaveRaisedAPercentile(t *testing.T) {
 	}
 }
 
+// A merged run is the mean of runs, and a late trial weighs more in a run with fewer rounds.
+func TestALateTrialBarsAPercentileOfMergedRuns(t *testing.T) {
+	arm := result.Arm{Config: openLoad}
+	for i := range 16 {
+		x := result.Trial{Round: i + 1}
+		x.Latency, x.Calls = result.Histogram{HDR: "not read", P50: 2}, 1000
+		if i == 0 {
+			x.Latency.P50, x.Lateness.P50 = 2.4, 2
+		}
+		arm.Trials = append(arm.Trials, x)
+	}
+	for _, merged := range [][]int{nil, {1, 1, 1, 13}} {
+		why := generatorLimited(metrics[0], result.Document{MergedRounds: merged}, arm)
+		if (why.text != "") != (merged != nil) {
+			t.Errorf("with runs of %v rounds: %q, want a reason of merged runs alone", merged, why.text)
+		}
+	}
+}
+
 // TestCoverageOfLateGroups simulates runs in which the generator stalls for some milliseconds in some groups of cycles of one
 // arm. Equal arms must not differ, and arms that differ by just over the margin must not be equivalent.
 func TestCoverageOfLateGroups(t *testing.T) {

@@ -151,3 +151,17 @@ func TestABlockWithoutCPUTimeCounts(t *testing.T) {
 		}
 	}
 }
+
+// In a block of which the share of other programs is not known, they may have taken as much as in the others.
+func TestTheShareOfOtherProgramsIsThatOfBlocksOfWhichItIsKnown(t *testing.T) {
+	known, unknown := 0.6, result.Trial{}
+	one := result.Trial{}
+	one.ElapsedMS, one.Machine = 1000, &result.Interference{Others: &known}
+	unknown.ElapsedMS, unknown.Machine = 1000, &result.Interference{}
+	if got := interferenceOf([]result.Trial{one, unknown}).Others; got == nil || *got != known {
+		t.Errorf("other programs took %v of the CPU time, want %g", got, known)
+	}
+	if got := interferenceOf([]result.Trial{unknown}).Others; got != nil {
+		t.Errorf("other programs took %g of the CPU time, want not known", *got)
+	}
+}

@@ -68,7 +68,7 @@ func (s *scanner) measured(ownCodes bool) (c comparison, err error) {
 		return c, s.failed(unknownMetric(c.name, Metrics(), ownCodes))
 	}
 	if ahead := *s; ahead.word() == ratioWord {
-		return c, ahead.failed(fmt.Errorf("a ratio needs two runs: only rpclab compare --gate can test '%s'", c.text))
+		return c, ahead.failed(fmt.Errorf("a ratio needs two arms or two runs: test it with --gate '%s'", c.text))
 	}
 	if c.operator, err = s.operator(c.name, operators); err != nil {
 		return c, err

@@ -107,7 +107,7 @@ func TestErrorsOfInvalidAssertionsNameTheColumn(t *testing.T) {
 		"errors == 0 &&":           `column 15: a metric is missing`,
 		"errors == 0 and lat < 1s": `column 17: no metric "lat"`,
 		"errors == 0 andp50 < 1s":  `column 11: "0 andp50 < 1s" is not a number`,
-		"p99 ratio < 1.05":         `"p99 ratio < 1.05", column 5: a ratio needs two runs: only rpclab compare --gate can test 'p99 ratio < 1.05'`,
+		"p99 ratio < 1.05":         `"p99 ratio < 1.05", column 5: a ratio needs two arms or two runs: test it with --gate 'p99 ratio < 1.05'`,
 		"errors. == 0":             `column 1: no error code ""; known names: CANCELLED, `,
 		"errors.UNIMPLEMENTD == 0": `column 1: no error code "UNIMPLEMENTD"; did you mean "UNIMPLEMENTED"?`,
 		"errors.HTTP_99 == 0":      `column 1: no error code "HTTP_99"`,
