@@ -222,15 +222,21 @@ func TestLatenessNeverExceedsLatency(t *testing.T) {
 // pacedBlock is a block of an open loop with 50 calls in 100 ms, of which the first so many are sent late.
 func pacedBlock(t *testing.T, cycle, late int, by time.Duration) result.Trial {
 	t.Helper()
+	return pacedTrial(t, cycle, 50, 2*ms+time.Duration(cycle%3)*10*time.Microsecond, by, func(i int) bool { return i < late })
+}
+
+// pacedTrial is a trial of an open loop with so many calls, one each 2 ms. Some of them are sent late.
+func pacedTrial(t *testing.T, round, calls int, service, by time.Duration, late func(i int) bool) result.Trial {
+	t.Helper()
 	recorder := measure.NewRecorder(0)
-	recorder.CountWindow(100 * ms)
-	for i := range 50 {
+	recorder.CountWindow(time.Duration(calls) * 2 * ms)
+	for i := range calls {
 		due := time.Duration(i) * 2 * ms
 		call := measure.Call{Due: due, Sent: due, Backend: "b0", Code: measure.OK}
-		if i < late {
+		if late(i) {
 			call.Sent += by
 		}
-		call.Done = call.Sent + 2*ms + time.Duration(cycle%3)*10*time.Microsecond
+		call.Done = call.Sent + service
 		recorder.Record(call)
 	}
 	seen, err := recorder.Measurement()
@@ -238,7 +244,7 @@ func pacedBlock(t *testing.T, cycle, late int, by time.Duration) result.Trial {
 		t.Fatal(err)
 	}
 	record := Record{Config: experiment.Config{Load: experiment.Load{Open: &experiment.Open{}}}, Merged: seen, Callers: make([]CallerRecord, 1)}
-	return record.Summarize(result.Trial{Round: cycle})
+	return record.Summarize(result.Trial{Round: round})
 }
 
 // The latest calls can make up most of the mean, although they are too few for p50 and p99.
@@ -247,23 +253,8 @@ func TestTheMeanIsLimitedByFewCallsThatAreVeryLate(t *testing.T) {
 	for _, arm := range []string{"one", "same"} {
 		a := result.Arm{Name: arm, Config: map[string]any{"load": map[string]any{"open": map[string]any{"rate": 500}}}}
 		for round := range 4 {
-			recorder := measure.NewRecorder(0)
-			recorder.CountWindow(2 * time.Second)
-			for i := range 1000 {
-				due := time.Duration(i) * 2 * ms
-				call := measure.Call{Due: due, Sent: due, Backend: "b0", Code: measure.OK}
-				if i < 8 {
-					call.Sent += 100 * ms
-				}
-				call.Done = call.Sent + 2*ms + time.Duration(round)*time.Microsecond
-				recorder.Record(call)
-			}
-			seen, err := recorder.Measurement()
-			if err != nil {
-				t.Fatal(err)
-			}
-			record := Record{Config: experiment.Config{Load: experiment.Load{Open: &experiment.Open{}}}, Merged: seen, Callers: make([]CallerRecord, 1)}
-			a.Trials = append(a.Trials, record.Summarize(result.Trial{Round: round + 1}))
+			service := 2*ms + time.Duration(round)*time.Microsecond
+			a.Trials = append(a.Trials, pacedTrial(t, round+1, 1000, service, 100*ms, func(i int) bool { return i < 8 }))
 		}
 		if limited := a.Trials[0].Limited; limited != "" {
 			t.Errorf("a trial is limited: %s", limited)

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"rpclab/internal/experiment"
-	"rpclab/internal/measure"
 	"rpclab/internal/result"
 	"rpclab/internal/testkit"
 	"rpclab/internal/verdict"
@@ -209,23 +207,8 @@ func TestTheRateIsJudgedByTheTimeOfTheLoad(t *testing.T) {
 		for _, arm := range []string{"one", "same"} {
 			a := result.Arm{Name: arm, Config: openLoad}
 			for round := range 4 {
-				recorder := measure.NewRecorder(0)
-				recorder.CountWindow(2 * time.Second)
-				for i := range 1000 {
-					due := time.Duration(i) * 2 * ms
-					call := measure.Call{Due: due, Sent: due, Backend: "b0", Code: measure.OK}
-					if i%50 == 0 {
-						call.Sent += c.by
-					}
-					call.Done = call.Sent + 400*ms + time.Duration(round)*time.Microsecond
-					recorder.Record(call)
-				}
-				seen, err := recorder.Measurement()
-				if err != nil {
-					t.Fatal(err)
-				}
-				record := Record{Config: experiment.Config{Load: experiment.Load{Open: &experiment.Open{}}}, Merged: seen, Callers: make([]CallerRecord, 1)}
-				a.Trials = append(a.Trials, record.Summarize(result.Trial{Round: round + 1}))
+				service := 400*ms + time.Duration(round)*time.Microsecond
+				a.Trials = append(a.Trials, pacedTrial(t, round+1, 1000, service, c.by, func(i int) bool { return i%50 == 0 }))
 			}
 			d.Arms = append(d.Arms, a)
 		}
