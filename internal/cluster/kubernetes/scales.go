@@ -153,10 +153,10 @@ func (a *API) restore(ctx context.Context, all map[string]scaled) (restored, lef
 	return restored, left, remaining, err
 }
 
-// restoreReplicas sets the number that a Deployment had; false: it has a number that the run did not set. The API server
-// compares the numbers, so that no other change comes between.
+// restoreReplicas sets the number that a Deployment had; false: it has another number, which the run did not set. Another
+// clean-up may have set it already. The API server compares the numbers, so that no other change comes between.
 func (a *API) restoreReplicas(ctx context.Context, namespace, name string, one scaled) (ours bool, err error) {
-	for _, set := range slices.Backward(one.Set) {
+	for _, set := range slices.Backward(append([]int32{one.Before}, one.Set...)) {
 		has := strconv.Itoa(int(set))
 		if set == 0 {
 			has = "null" // a Scale leaves 0 out

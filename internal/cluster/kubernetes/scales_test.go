@@ -77,11 +77,12 @@ func TestReplicasThatAnotherSetAreNotRestored(t *testing.T) {
 		want  int32
 		says  string
 	}{
-		"scaled":               {[]int{4}, 0, 2, "Deployment shop/orders: 2 replicas again"},
-		"scaled to 0":          {[]int{0}, 0, 2, "Deployment shop/orders: 2 replicas again"},
-		"scaled twice":         {[]int{4, 6}, 0, 2, "Deployment shop/orders: 2 replicas again"},
-		"and by another":       {[]int{4}, 10, 10, "Deployment shop/orders: left as it is, because someone has scaled it since (it had 2 replicas)"},
-		"twice and by another": {[]int{4, 6}, 10, 10, "Deployment shop/orders: left as it is, because someone has scaled it since (it had 2 replicas)"},
+		"scaled":                  {[]int{4}, 0, 2, "Deployment shop/orders: 2 replicas again"},
+		"scaled to 0":             {[]int{0}, 0, 2, "Deployment shop/orders: 2 replicas again"},
+		"scaled twice":            {[]int{4, 6}, 0, 2, "Deployment shop/orders: 2 replicas again"},
+		"and by another":          {[]int{4}, 10, 10, "Deployment shop/orders: left as it is, because someone has scaled it since (it had 2 replicas)"},
+		"twice and by another":    {[]int{4, 6}, 10, 10, "Deployment shop/orders: left as it is, because someone has scaled it since (it had 2 replicas)"},
+		"and by another clean-up": {[]int{4}, 2, 2, "Deployment shop/orders: 2 replicas again"},
 		// The run was killed after it had stored its next number.
 		"before the last was set": {[]int{6, 4}, 6, 2, "Deployment shop/orders: 2 replicas again"},
 	} {
