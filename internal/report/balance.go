@@ -99,7 +99,7 @@ func (f finding) seen() string {
 		busiest = max(busiest, s.busiest*float64(s.backends))
 	}
 	lowest, jain := slices.Min(f.chances), slices.Min(f.jains)
-	figures := fmt.Sprintf("the busiest of %d backends got %s times its fair share (Jain's index %.2f)",
+	figures := fmt.Sprintf("the busiest of %d backends received %s times its fair share (Jain's index %.2f)",
 		backends, ratio(busiest), jain)
 	switch f.pattern {
 	case oneTakesAll:

@@ -13,7 +13,7 @@ import (
 func eventNotes(p *page, d result.Document, all []*eventOutcome, unseen bool) {
 	text := "failed and late count calls until the next event, over all rounds. " + affectedNote(all)
 	if times := timesShown(all); len(times) > 0 {
-		text += "The other columns are ms from the event until, in the median round: " + strings.Join(times, ". ") + "."
+		text += "The other columns are ms after the event, in the median round. " + strings.Join(times, ". ") + "."
 	}
 	p.note(strings.TrimSpace(text))
 	if unseen {
@@ -42,14 +42,14 @@ func eventNotes(p *page, d result.Document, all []*eventOutcome, unseen bool) {
 // timesShown explains the columns of times that any event has.
 func timesShown(all []*eventOutcome) (texts []string) {
 	for step, text := range [steps]string{
-		firstLoss:       "first loss: the first call was lost",
-		proxyReady:      "proxy ready: the killed proxy was ready again",
-		recovered:       "recovered: from then on no call was lost for 1 s",
-		avoided:         "avoided: from then on the affected backends received no call for 1 s",
-		ready:           "ready: the cluster published the change",
-		resolverUpdated: "resolver: the client's resolver was updated",
-		firstCall:       "first call: a new backend answered its first call",
-		balancedAgain:   "balanced: from then on Jain's index was 0.95 or more for 1 s",
+		firstLoss:       "first loss: when the first call was lost",
+		proxyReady:      "proxy ready: when the killed proxy was ready again",
+		recovered:       "recovered: when calls were answered again, for 1 s or more",
+		avoided:         "avoided: when callers began to avoid the affected backends, for 1 s or more",
+		ready:           "ready: when the cluster published the change",
+		resolverUpdated: "resolver: when the client's resolver was updated",
+		firstCall:       "first call: when a new backend answered its first call",
+		balancedAgain:   "balanced: when Jain's index reached 0.95, for 1 s or more",
 	} {
 		shown := func(h *eventOutcome) bool {
 			return !math.IsInf(h.typical(step), 1) || step == avoided && h.fair > 0
@@ -189,7 +189,7 @@ func afterControlPlaneLoss(killed *eventOutcome, later []*eventOutcome) string {
 		}
 		discovered := math.Min(h.typical(resolverUpdated), h.typical(firstCall))
 		if math.IsInf(discovered, 1) {
-			return text + fmt.Sprintf(". Clients did not discover the next change (%s): no new backend got a call", clean(h.what))
+			return text + fmt.Sprintf(". Clients did not discover the next change (%s): no new backend received a call", clean(h.what))
 		}
 		return text + fmt.Sprintf(". Clients still discovered the next change (%s), after %s ms", clean(h.what), ms(discovered))
 	}

@@ -59,11 +59,11 @@ const (
 var policies = map[string]string{
 	"round_robin": "round robin gives every backend the same number of calls; " +
 		"if calls arrive faster than a backend answers, its queue grows",
-	"least_request": "least request takes, of two random backends, the one with fewer calls in flight; " +
+	"least_request": "least request picks, of two random backends, the one with fewer calls in flight; " +
 		"calls accumulate on a slow backend, so it receives few",
-	"least_conn": "least conn takes, of all backends, the one with the fewest calls in flight; " +
+	"least_conn": "least conn picks, of all backends, the one with the fewest calls in flight; " +
 		"calls accumulate on a slow backend, so it receives few",
-	"random": "random takes a random backend for each call, even if that backend is slow or fails",
+	"random": "random picks a random backend for each call, even if that backend is slow or fails",
 	weightedRoundRobin: "weighted round robin weights backends by the load that they report with their answers (ORCA), here calls answered per second " +
 		"over calls in flight; a backend that takes ten times as long receives a tenth of the calls after its first slow answers",
 	"ring_hash":  "ring hash sends the same key to the same backend, even if that backend is slow or fails",

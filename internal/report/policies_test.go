@@ -4,7 +4,7 @@ import "rpclab/internal/result"
 
 // spreads slows down one of three backends, with four load-balancing policies.
 func spreads() result.Document {
-	d := base("policies", "One of three backends turns slow: who keeps the tail short?")
+	d := base("policies", "When one of three backends becomes ten times slower, which load balancing policy keeps tail latency low?")
 	d.Baseline, d.Rounds = "round-robin", 4
 	for _, w := range []struct {
 		name, route, policy string

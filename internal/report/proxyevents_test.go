@@ -42,7 +42,7 @@ func TestAReconnectDelayAfterAKilledProxyIsNamed(t *testing.T) {
 func TestAChangeAfterTheLossOfTheControlPlaneIsDiscoveredOrNot(t *testing.T) {
 	killed := result.Event{AtMS: 1000, What: "kill control", Action: result.ActionKillControl}
 	grown := result.Event{AtMS: 2000, What: "scale 5", Action: result.ActionScale, Count: 5, Took: result.Took{EndpointReady: ms2(80)}}
-	if text := reportOf("xds", killed, grown); !strings.Contains(text, "keep the backends that they know. Clients did not discover the next change (scale 5): no new backend got a call") {
+	if text := reportOf("xds", killed, grown); !strings.Contains(text, "keep the backends that they know. Clients did not discover the next change (scale 5): no new backend received a call") {
 		t.Errorf("the report does not say that clients did not discover the change:\n%s", text)
 	}
 	grown.Took.FirstCall = ms2(90)

@@ -92,7 +92,7 @@ func legend(p *page, d result.Document) {
 		text += " A call that failed or was dropped counts as its deadline; >: a percentile of such calls."
 	}
 	if slices.ContainsFunc(d.Arms, func(a result.Arm) bool { return a.Late > 0 && lateMatters(d, a) }) {
-		text += " late: calls answered later than the setting caller.late after they were due."
+		text += " late: calls answered more than caller.late (100 ms by default) after they were due."
 	}
 	if slices.ContainsFunc(d.Arms, func(a result.Arm) bool { return a.Wasted != nil && *a.Wasted > 0 }) {
 		text += " wasted: calls that backends started and whose response no caller received."

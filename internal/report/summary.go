@@ -91,8 +91,15 @@ func verdictTable(p *page, d result.Document, most int) {
 	}
 	t.rows = firstOf(rows, decided, most)
 	p.grid(t)
+	var notes []string
+	if all := cells(d); len(all) > 1 {
+		notes = append(notes, "Ranges cover "+strings.TrimPrefix(at(all...), " at ")+".")
+	}
 	if hidden := len(rows) - len(t.rows); hidden > 0 {
-		p.note(fmt.Sprintf("%s not shown.", plural(hidden, "more arm")))
+		notes = append(notes, plural(hidden, "more arm")+" not shown.")
+	}
+	if len(notes) > 0 {
+		p.note(strings.Join(notes, " "))
 	}
 }
 
