@@ -38,7 +38,7 @@ func page(f finding, s stored) string {
 	if strings.Contains(summary, "†") {
 		b.WriteString("<sub>†: the load generator was the bottleneck.</sub>\n\n")
 	}
-	if rows := beside(d); rows != "" {
+	if rows := publishedRows(d); rows != "" {
 		section(&b, "Published and rpclab", "The published figures are those of "+study(d)+", measured on other hardware."+ofSize(d)+"\n\n"+rows)
 	}
 	if slices.Contains(d.Headline, "failed") {
@@ -102,9 +102,9 @@ var sides = []struct {
 	}},
 }
 
-// beside has a row for each arm with published figures, theirs and ours by turns; "": there are none. A note in place
+// publishedRows has a row for each arm with published figures, theirs and ours by turns; "": there are none. A note in place
 // of a figure, such as a crash, is in the column of the figure.
-func beside(d result.Document) string {
+func publishedRows(d result.Document) string {
 	published := map[result.ArmKey]result.Published{}
 	shown := make([]bool, len(sides))
 	for _, arm := range d.Arms {

@@ -66,7 +66,7 @@ func meantFlag(flags *pflag.FlagSet, err error) string {
 	})
 	meant := otherNames[name]
 	if !slices.Contains(names, meant) {
-		meant = suggest.Nearest(name, names)
+		meant = suggest.Similar(name, names)
 	}
 	if meant == "" {
 		return ""

@@ -173,7 +173,7 @@ func (f imageFlags) tools(c *cobra.Command, o image.Options) (all []tool.Tool, e
 		return all, nil
 	}
 	for _, t := range tool.All() {
-		if _, err := t.Find(); err == nil && image.RunsHere(o.Platform) {
+		if _, err := t.Find(); err == nil && image.RunsOnThisMachine(o.Platform) {
 			all = append(all, t)
 		}
 	}

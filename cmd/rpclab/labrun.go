@@ -106,8 +106,8 @@ func (l gatewayLab) prepare(c *cobra.Command) (start func(stack.Plan) (*stack.St
 	if l.flags.remote() {
 		var tools []tool.Tool
 		for _, p := range l.plans {
-			if p.Route.Tool.Name != "" {
-				tools = append(tools, p.Route.Tool)
+			if p.Route.Binary.Name != "" {
+				tools = append(tools, p.Route.Binary)
 			}
 		}
 		remote, err := l.flags.open(c, tools, l.language)

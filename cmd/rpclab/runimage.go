@@ -182,7 +182,7 @@ func pushInstead(name string, contents image.Options, args []string) string {
 	for _, p := range contents.Programs {
 		build = append(build, "--languages", p.Language)
 	}
-	if !image.RunsHere(contents.Platform) {
+	if !image.RunsOnThisMachine(contents.Platform) {
 		build = append(build, "--platform", contents.Platform.String())
 	}
 	build = append(build, "--push", pushed)

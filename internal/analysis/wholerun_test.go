@@ -221,12 +221,12 @@ func looksOf(w wholeRun) string {
 	return text
 }
 
-// TestPowerOfWholeRuns: a run says which differences 50, 80 and 95 % of such runs tell. The median of what runs say
-// must be told as often. Multiplying an arm multiplies its ratio and interval, so that one run serves all ratios.
+// TestPowerOfWholeRuns: a run says which differences 50, 80 and 95 % of such runs detect. The median of what runs say
+// must be detected as often. Multiplying an arm multiplies its ratio and interval, so that one run serves all ratios.
 func TestPowerOfWholeRuns(t *testing.T) {
 	t.Parallel() // each test has its own random numbers
 	rows := []string{
-		"| noise | rounds or cycles | said to be told by 50 % | told | by 80 % | told | by 95 % | told |",
+		"| noise | rounds or cycles | said to be detected by 50 % | detected | by 80 % | detected | by 95 % | detected |",
 		"|---|--:|--:|--:|--:|--:|--:|--:|",
 	}
 	all := []wholeRun{
@@ -247,7 +247,7 @@ func TestPowerOfWholeRuns(t *testing.T) {
 		r := rand.New(rand.NewPCG(72, uint64(k)))
 		runs := max(20, *testkit.Sims/5)
 		var said [3][]float64
-		var needed []float64 // the factor from which on a run tells the difference
+		var needed []float64 // the factor from which on a run detects the difference
 		for range runs {
 			all, _ := w.run(r)
 			for _, v := range all {
@@ -261,15 +261,15 @@ func TestPowerOfWholeRuns(t *testing.T) {
 		}
 		row := fmt.Sprintf("| %s | %d |", w.name, w.looks[0]*max(w.cycles, 1))
 		for i, power := range []float64{0.5, 0.8, 0.95} {
-			ratio, told := verdict.Median(said[i]), 0
+			ratio, detected := verdict.Median(said[i]), 0
 			for _, need := range needed {
 				if need <= ratio {
-					told++
+					detected++
 				}
 			}
-			got := float64(told) / float64(runs)
+			got := float64(detected) / float64(runs)
 			if slack := 0.12 + 5*math.Sqrt(power*(1-power)/float64(runs)); math.Abs(got-power) > slack {
-				t.Errorf("%s: %.3f is said to be told by %.0f %% of runs, and %.0f %% do", w.name, ratio, 100*power, 100*got)
+				t.Errorf("%s: %.3f is said to be detected by %.0f %% of runs, and %.0f %% do", w.name, ratio, 100*power, 100*got)
 			}
 			row += fmt.Sprintf(" %.3f | %.0f %% |", ratio, 100*got)
 		}

@@ -85,7 +85,7 @@ func joinOr(words []string) string {
 }
 
 func didYouMean(word string, names []string) string {
-	if near := suggest.Nearest(word, names); near != "" {
+	if near := suggest.Similar(word, names); near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)
 	}
 	return ""

@@ -51,12 +51,12 @@ func Platform(text string) (v1.Platform, error) {
 	return v1.Platform{OS: system, Architecture: architecture}, nil
 }
 
-// RunsHere says whether programs of this machine run on the platform.
-func RunsHere(p v1.Platform) bool { return p.OS == runtime.GOOS && p.Architecture == runtime.GOARCH }
+// RunsOnThisMachine says whether programs of this machine run on the platform.
+func RunsOnThisMachine(p v1.Platform) bool { return p.OS == runtime.GOOS && p.Architecture == runtime.GOARCH }
 
 // CheckPlatform returns an error if this machine's programs do not run on a platform.
 func CheckPlatform(programs string, p v1.Platform) error {
-	if RunsHere(p) {
+	if RunsOnThisMachine(p) {
 		return nil
 	}
 	return fmt.Errorf("%s: this machine's, for %s/%s, do not run on %s", programs, runtime.GOOS, runtime.GOARCH, p)

@@ -22,7 +22,7 @@ const module = "rpclab"
 // running program, so the cluster runs the same build. For another platform Program builds it into
 // dir, from the source tree that contains the working directory.
 func Program(ctx context.Context, p v1.Platform, dir string) (string, error) {
-	if RunsHere(p) {
+	if RunsOnThisMachine(p) {
 		return os.Executable()
 	}
 	root, err := source()

@@ -66,8 +66,8 @@ func unsupported(t trial, kind string) (all []string) {
 // toolsOf returns the programs that routes of trials start, in the order of the trials.
 func toolsOf(trials []trial) (all []tool.Tool) {
 	for _, t := range trials {
-		if t.route.Tool.Name != "" && !slices.Contains(tool.Names(all), t.route.Tool.Name) {
-			all = append(all, t.route.Tool)
+		if t.route.Binary.Name != "" && !slices.Contains(tool.Names(all), t.route.Binary.Name) {
+			all = append(all, t.route.Binary)
 		}
 	}
 	return all
@@ -78,7 +78,7 @@ func toolsOf(trials []trial) (all []tool.Tool) {
 func checkTools(trials []trial, find func(tool.Tool) (string, error)) (unavailable map[string]string, err error) {
 	arms := map[string][]string{} // by tool
 	for _, t := range trials {
-		if name := t.route.Tool.Name; !slices.Contains(arms[name], t.Arm) {
+		if name := t.route.Binary.Name; !slices.Contains(arms[name], t.Arm) {
 			arms[name] = append(arms[name], t.Arm)
 		}
 	}

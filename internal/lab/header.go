@@ -50,7 +50,7 @@ func armOf(trials []trial, arm experiment.Arm, cell map[string]any) result.Arm {
 		Name: arm.Name, Published: arm.Published != "", Label: arm.Published,
 		Control: arm.Control, Against: arm.Against, Describe: arm.Describe,
 		Route: t.route.Name, Channel: t.channel, Policy: t.policy,
-		PickedBy: string(t.route.PickedBy), Discovery: string(t.route.Discovery), Update: t.route.Update, Tool: t.route.Tool.Name, Untested: t.route.Untested,
+		PickedBy: string(t.route.PickedBy), Discovery: string(t.route.Discovery), Update: t.route.Update, Tool: t.route.Binary.Name, Untested: t.route.Untested,
 		Cell: cell, Config: t.Config.Map(), Bound: analysis.Bound(t.Config, t.workers),
 	}
 }

@@ -36,8 +36,8 @@ func (s *infrastructureSession) start(ctx context.Context, spec infrastructureSp
 		return state, err
 	}
 	state.Versions = map[string]string{}
-	if rt.Tool.Name != "" {
-		if err := addToolVersion(ctx, rt.Tool, state.Versions); err != nil {
+	if rt.Binary.Name != "" {
+		if err := addToolVersion(ctx, rt.Binary, state.Versions); err != nil {
 			return state, err
 		}
 	}

@@ -82,7 +82,7 @@ func (w lastLineWriter) Write(p []byte) (int, error) {
 
 // missingFor returns why a trial cannot run; empty: it can.
 func (p programs) missingFor(t trial) string {
-	if why := p.missing[t.route.Tool.Name]; why != "" {
+	if why := p.missing[t.route.Binary.Name]; why != "" {
 		return why
 	}
 	for _, l := range t.programs {

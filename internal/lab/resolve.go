@@ -181,7 +181,7 @@ func (r resolver) addService(t *trial, s experiment.Service) (err error) {
 // endTLS moves the TLS of a service to the proxy of the route, as where a sidecar or a load balancer encrypts connections
 // to backends: callers call the proxy in clear text. On a route without such a proxy the trial stays as it is.
 func (t trial) endTLS() trial {
-	if t.route.Tool.Name == "" || len(t.job.Calls) == 0 || t.job.Calls[0].TLS == nil {
+	if t.route.Binary.Name == "" || len(t.job.Calls) == 0 || t.job.Calls[0].TLS == nil {
 		return t
 	}
 	own := *t.job.Calls[0].TLS // all calls of a service have the same

@@ -98,7 +98,7 @@ func Vocabulary() experiment.Vocabulary {
 		if rt.CarriesTCP || rt.CarriesHTTP1 {
 			v.RESTRoutes = append(v.RESTRoutes, name)
 		}
-		if rt.Tool.Name != "" || rt.Mesh != "" {
+		if rt.Binary.Name != "" || rt.Mesh != "" {
 			v.ProxyRoutes = append(v.ProxyRoutes, name)
 		}
 		if rt.Mesh != "" {

@@ -35,7 +35,7 @@ var Envoy = Route{
 	Doc:      "every call goes through Envoy, which uses the same control plane as xds and balances by round robin",
 	PickedBy: PickedByProxy,
 	Update:   "the client is not updated; the control plane pushes a change to the proxy",
-	Policies: []string{settings.RoundRobin, settings.LeastRequest, settings.Random}, OutlierDetection: true, CarriesHTTP1: true, VerifiesIPs: true, Tool: tool.Envoy,
+	Policies: []string{settings.RoundRobin, settings.LeastRequest, settings.Random}, OutlierDetection: true, CarriesHTTP1: true, VerifiesIPs: true, Binary: tool.Envoy,
 	OpenFiles: filesOfEnvoy,
 	Start:     startEnvoy, Open: openProxy,
 }

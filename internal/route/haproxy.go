@@ -46,7 +46,7 @@ var HAProxy = Route{
 	Doc:      "every call goes through HAProxy, which balances calls over the ready backends; rpclab updates it through its runtime API",
 	PickedBy: PickedByProxy,
 	Update:   "the client is not updated; the runtime API of the proxy sets its backends",
-	Policies: proxyPolicies, CarriesHTTP1: true, Tool: tool.HAProxy,
+	Policies: proxyPolicies, CarriesHTTP1: true, Binary: tool.HAProxy,
 	OpenFiles: filesOfHAProxy,
 	Start:     startHAProxy, Open: openProxy,
 }

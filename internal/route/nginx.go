@@ -42,7 +42,7 @@ var Nginx = Route{
 	Doc:      "every call goes through nginx, which balances by round robin and loads a new configuration when the ready backends change",
 	PickedBy: PickedByProxy,
 	Update:   "the client is not updated; the proxy reloads its configuration when backends change",
-	Policies: proxyPolicies, CarriesHTTP1: true, Tool: tool.Nginx,
+	Policies: proxyPolicies, CarriesHTTP1: true, Binary: tool.Nginx,
 	OpenFiles: filesOfNginx, MaxConnections: nginxMaxConnections,
 	Start: startNginx, Open: openProxy,
 }

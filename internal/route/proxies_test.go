@@ -34,7 +34,7 @@ func proxies(t *testing.T, test func(*testing.T, route.Route)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Tool.Name != "" {
+		if r.Binary.Name != "" {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				test(t, r)
@@ -135,7 +135,7 @@ func TestProxyErrorNamesAPortThatIsInUse(t *testing.T) {
 		_, err = r.Start(t.Context(), g.service, settings.Settings{Proxy: settings.Proxy{Workers: 1}}, route.Host{
 			Self: g.self(), Dir: dir, Callers: 1, AllocateAddress: func() (string, error) { return taken.Addr().String(), nil },
 		})
-		want := r.Tool.Name + "-0 exited before it was ready"
+		want := r.Binary.Name + "-0 exited before it was ready"
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(strings.ToLower(err.Error()), "address") {
 			t.Errorf("error %v, want %q and the address", err, want)
 		}

@@ -50,8 +50,8 @@ type Route struct {
 	// GoOnly says that only callers in Go can use the route.
 	GoOnly bool
 
-	// Tool is the program that must be installed: Envoy; without a name: none.
-	Tool tool.Tool
+	// Binary is the program that must be installed: Envoy; without a name: none.
+	Binary tool.Tool
 	// Untested says that no test of rpclab calls through the route.
 	Untested bool
 	// OnlyOn is the only cluster that has the route: kubernetes; empty: every cluster has it.

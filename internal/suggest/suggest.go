@@ -3,36 +3,36 @@ package suggest
 
 import "strings"
 
-// Nearest returns the name that is most similar to word, or "" when none is similar. A similar
+// Similar returns the name that is most similar to word, or "" when none is similar. A similar
 // name differs by at most one edit, and one more for every four letters of word; never by more
 // than three.
-func Nearest(word string, names []string) string { return within(min(3, 1+len(word)/4), word, names) }
+func Similar(word string, names []string) string { return within(min(3, 1+len(word)/4), word, names) }
 
 // Misspelt returns the name from which word differs by at most one edit, or "".
 func Misspelt(word string, names []string) string { return within(1, word, names) }
 
 // within returns the first of the most similar names that differ from word by at most so many edits.
 func within(edits int, word string, names []string) string {
-	nearest, least := "", edits+1
+	similar, least := "", edits+1
 	for _, name := range names {
 		if abs(len(name)-len(word)) >= least {
 			continue
 		}
 		if d := distance(strings.ToLower(word), strings.ToLower(name)); d < least {
-			nearest, least = name, d
+			similar, least = name, d
 		}
 	}
 	if least >= len(word) { // every letter would change
 		return ""
 	}
-	return nearest
+	return similar
 }
 
-// DidYouMean returns the end of an error message about an unknown name: the nearest known name,
+// DidYouMean returns the end of an error message about an unknown name: the most similar known name,
 // or all known names when none is similar.
 func DidYouMean(word string, names []string) string {
-	if nearest := Nearest(word, names); nearest != "" {
-		return `; did you mean "` + nearest + `"?`
+	if similar := Similar(word, names); similar != "" {
+		return `; did you mean "` + similar + `"?`
 	}
 	if len(names) == 0 {
 		return ""

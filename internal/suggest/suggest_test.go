@@ -12,13 +12,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var names = []string{"replicas", "burst", "direct", "route"}
 
-func TestNearestReturnsSimilarNames(t *testing.T) {
+func TestSimilarReturnsTheMostSimilarName(t *testing.T) {
 	for word, want := range map[string]string{
 		"replcas": "replicas", "REPLICAS": "replicas", "brust": "burst", "rout": "route", "direkt": "direct",
 		"zzz": "", "": "", "r": "", "rep": "", "sequence": "",
 	} {
-		if got := suggest.Nearest(word, names); got != want {
-			t.Errorf("Nearest(%q) = %q, want %q", word, got, want)
+		if got := suggest.Similar(word, names); got != want {
+			t.Errorf("Similar(%q) = %q, want %q", word, got, want)
 		}
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// FewestBeside is how many values a change needs on each side.
-const FewestBeside = 4
+// fewestOnEachSide is how many values a change needs on each side.
+const fewestOnEachSide = 4
 
 // permutations bound the p-value from below: 1 / (permutations + 1).
 const permutations = 1999
@@ -34,7 +34,7 @@ func ChangePoints(values []float64, level float64) []int {
 		divide(from+at, to)
 	}
 	divide(0, len(values))
-	for i := range all { // a part with two changes was divided near one of them: now each stands alone
+	for i := range all { // a part with two changes was divided near one of them: now each has a part of its own
 		from, to := 0, len(values)
 		if i > 0 {
 			from = all[i-1]
@@ -66,9 +66,9 @@ func ranks(values []float64) []float64 {
 // largestChange returns where the ranks before and after differ most, and by how much.
 func largestChange(ranks []float64) (at int, most float64) {
 	n, sum := len(ranks), 0.0
-	for i := range n - FewestBeside {
+	for i := range n - fewestOnEachSide {
 		sum += ranks[i]
-		if before := i + 1; before >= FewestBeside {
+		if before := i + 1; before >= fewestOnEachSide {
 			if size := math.Abs(sum) / math.Sqrt(float64(before)*float64(n-before)); size > most {
 				at, most = before, size
 			}

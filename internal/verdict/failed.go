@@ -70,11 +70,11 @@ func byRank(a, b []float64, paired bool, o Options) Verdict {
 	}
 	v.CI = [2]float64{bounded(shifts[beyond-1]), bounded(shifts[len(shifts)-beyond])}
 	p := RankSum(a, b)
-	var beside neighbours
+	var consecutive neighbours
 	if o.Consecutive {
-		beside = neighboursOf(a, b, paired)
+		consecutive = neighboursOf(a, b, paired)
 		margin := math.Log1p(o.Margin)
-		lo, hi := beside.interval(shifts, o.alpha(), -margin*1.001, 0, margin*1.001)
+		lo, hi := consecutive.interval(shifts, o.alpha(), -margin*1.001, 0, margin*1.001)
 		v.CI = [2]float64{min(v.CI[0], bounded(lo)), max(v.CI[1], bounded(hi))}
 	}
 	if v.Decision = decide(v, o); v.Decision == Equivalent {
@@ -88,7 +88,7 @@ func byRank(a, b []float64, paired bool, o Options) Verdict {
 	if v.Decision == Undecided {
 		needed := rankRoundsNeeded(a, b, o)
 		if o.Consecutive {
-			needed = max(needed, beside.rounds(o.alpha()))
+			needed = max(needed, consecutive.rounds(o.alpha()))
 		}
 		v.Reason, v.Cause = undecidedReason(v, o, needed)
 	}

@@ -83,15 +83,15 @@ func (n neighbours) interval(sorted []float64, alpha float64, decisive ...float6
 		difference, u := n.byPlacement(shift)
 		return u.beyond(difference) < byOrder*alpha || math.Abs(shift-center) > half
 	}
-	const beside = 1e-9 // at a shift itself two values are equal
+	const offset = 1e-9 // at a shift itself two values are equal
 	middle := len(sorted) / 2
-	above := middle + sort.Search(len(sorted)-1-middle, func(i int) bool { return excluded(sorted[middle+i] + beside) })
-	below := middle - sort.Search(middle, func(i int) bool { return excluded(sorted[middle-i] - beside) })
+	above := middle + sort.Search(len(sorted)-1-middle, func(i int) bool { return excluded(sorted[middle+i] + offset) })
+	below := middle - sort.Search(middle, func(i int) bool { return excluded(sorted[middle-i] - offset) })
 	lo, hi = sorted[below], sorted[above]
-	if !excluded(sorted[0] - beside) { // the order is the same for all shifts below
+	if !excluded(sorted[0] - offset) { // the order is the same for all shifts below
 		lo = center - half
 	}
-	if !excluded(sorted[len(sorted)-1] + beside) {
+	if !excluded(sorted[len(sorted)-1] + offset) {
 		hi = center + half
 	}
 	for _, shift := range decisive {

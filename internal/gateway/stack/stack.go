@@ -102,8 +102,8 @@ func (o Options) address(p Plan) string {
 
 // Check reports whether a stack can start: its port must be free and its program installed.
 func (o Options) Check(p Plan) error {
-	if p.Route.Tool.Name != "" {
-		if _, err := p.Route.Tool.Find(); err != nil {
+	if p.Route.Binary.Name != "" {
+		if _, err := p.Route.Binary.Find(); err != nil {
 			return fmt.Errorf("route %s: %w", p.Route.Name, err)
 		}
 	}

@@ -173,7 +173,7 @@ func unknownMetric(name string, known []string, ownCodes bool) error {
 			return fmt.Errorf("no error code %q: a response with that status is no error", code)
 		case meant != "":
 			codes = []string{meant}
-		case ownCodes && suggest.Nearest(code, codes) == "":
+		case ownCodes && suggest.Similar(code, codes) == "":
 			return fmt.Errorf("no error code %q: write capital letters, digits and _, as the client does", code)
 		}
 		return fmt.Errorf("no error code %q%s", code, suggest.DidYouMean(code, codes))
