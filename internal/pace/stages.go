@@ -84,9 +84,9 @@ func under(from float64, s Stage) float64 { return (from + s.Rate) / 2 * s.Durat
 // from·t + slope·t²/2 = area, in the form without cancellation at a slope near 0.
 func crossing(from float64, s Stage, area float64) time.Duration {
 	slope := (s.Rate - from) / s.Duration.Seconds()
-	bottom := from + math.Sqrt(max(0, from*from+2*slope*area))
-	if bottom == 0 {
+	divisor := from + math.Sqrt(max(0, from*from+2*slope*area))
+	if divisor == 0 {
 		return 0 // the first call of a ramp from 0
 	}
-	return time.Duration(2 * area / bottom * float64(time.Second))
+	return time.Duration(2 * area / divisor * float64(time.Second))
 }

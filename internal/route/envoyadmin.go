@@ -29,11 +29,11 @@ func envoyAsk(ctx context.Context, admin, path string) (string, error) {
 		return "", err
 	}
 	defer answer.Body.Close()
-	said, err := io.ReadAll(answer.Body)
-	return strings.TrimSpace(string(said)), err
+	text, err := io.ReadAll(answer.Body)
+	return strings.TrimSpace(string(text)), err
 }
 
-// envoyReady says that Envoy serves and knows a healthy backend.
+// envoyReady returns nil once Envoy serves and knows a healthy backend.
 func envoyReady(ctx context.Context, admin, service string) error {
 	for path, want := range map[string]string{
 		"/ready": "LIVE",

@@ -26,10 +26,10 @@ const (
 	nginxMaxConnections  = 16384
 )
 
-// eachBackend is one connection from each channel to each backend, and own more files.
-func eachBackend(own int) FilesFunc {
+// eachBackend counts a connection from each channel to each backend, and more files for each channel.
+func eachBackend(more int) FilesFunc {
 	return func(d Demand) (int, string) {
-		return d.Channels * (d.Backends + own), fmt.Sprintf("for %d channels at once with %d connections each", d.Channels, d.Backends)
+		return d.Channels * (d.Backends + more), fmt.Sprintf("for %d channels at once with %d connections each", d.Channels, d.Backends)
 	}
 }
 

@@ -63,8 +63,8 @@ func openHeadless(ctx context.Context, s cluster.Service, o settings.Settings, u
 // addressesTimeout is how long a name server may take to learn of backends that are ready.
 const addressesTimeout = 5 * time.Second
 
-// awaitAddresses returns when a name has so many addresses, or after a time. A cluster's name server learns of a ready
-// backend a moment after rpclab, and a client that asked before would not ask again for 30 s.
+// awaitAddresses returns when a name has the wanted number of addresses, or after addressesTimeout. A cluster's name server
+// learns of a ready backend a moment after rpclab, and a client that asked before would not ask again for 30 s.
 func awaitAddresses(ctx context.Context, wanted int, lookup func(context.Context) (int, error)) {
 	ctx, cancel := context.WithTimeout(ctx, addressesTimeout)
 	defer cancel()

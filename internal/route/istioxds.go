@@ -35,8 +35,8 @@ var IstioXDS = Route{
 // istiod is the Service of Istio's control plane, at its port without TLS.
 const istiod = "istiod.istio-system.svc:15010"
 
-// openIstioXDS uses grpc-go's xDS client with istiod. It needs no
-// sidecar and no certificate, because istiod's port for plain text asks for no identity.
+// openIstioXDS uses grpc-go's xDS client with istiod. It needs no sidecar and no certificate, because istiod's
+// port without TLS does not authenticate clients.
 func openIstioXDS(ctx context.Context, s cluster.Service, _ settings.Settings, _ UpdateFunc) (caller.Target, error) {
 	if s.VIP == "" {
 		return caller.Target{}, errors.New("route istio-xds: this cluster has no istiod: run on Kubernetes")
@@ -47,11 +47,11 @@ func openIstioXDS(ctx context.Context, s cluster.Service, _ settings.Settings, _
 		return caller.Target{}, fmt.Errorf("route istio-xds: istiod does not accept connections: %w\n"+
 			"Install Istio (https://istio.io/latest/docs/setup/getting-started/), or leave out the arms with this route", err)
 	}
-	own, _, err := net.SplitHostPort(probe.LocalAddr().String())
+	ip, _, err := net.SplitHostPort(probe.LocalAddr().String())
 	if err := errors.Join(err, probe.Close()); err != nil {
 		return caller.Target{}, err
 	}
-	bootstrap, err := istioBootstrap(s.Namespace, strings.TrimSuffix(completeName(s.Namespace+".svc"), "."), own)
+	bootstrap, err := istioBootstrap(s.Namespace, strings.TrimSuffix(completeName(s.Namespace+".svc"), "."), ip)
 	if err != nil {
 		return caller.Target{}, err
 	}

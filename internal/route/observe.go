@@ -6,7 +6,7 @@ import (
 	"google.golang.org/grpc/resolver"
 )
 
-// observe is a resolver that passes every set of addresses to updated, besides its channel.
+// observe returns a resolver that passes every set of addresses to updated, and then to its channel.
 func observe(b resolver.Builder, updated UpdateFunc) resolver.Builder { return observed{b, updated} }
 
 type observed struct {

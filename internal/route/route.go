@@ -67,8 +67,8 @@ type Route struct {
 
 	// OpenFiles says how many open files the route needs; nil: one for each channel.
 	OpenFiles FilesFunc
-	// MaxConnections is the connection limit in the proxy's configuration; 0: none besides
-	// the limit of open files.
+	// MaxConnections is the connection limit in the proxy's configuration; 0: only
+	// that of open files.
 	MaxConnections int
 
 	// Start starts the infrastructure of the route; nil: it has none.

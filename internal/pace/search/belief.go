@@ -17,14 +17,14 @@ const (
 	spoiled = 0.05
 	// lucky is the chance that a probe holds although its rate is too high.
 	lucky = 0.005
-	// largestStep is the largest distance of two rates of the grid, as a logarithm.
+	// largestStep is the largest distance between neighbouring rates of the grid, as a logarithm.
 	largestStep = 0.02
 )
 
 // belief says how probable each capacity is after some probes (Bayes' rule). It has a grid of
 // rates, from half the lowest to twice the highest of a search.
 type belief struct {
-	first, step float64 // logarithm of the lowest rate of the grid, and the distance of two
+	first, step float64 // logarithm of the lowest rate of the grid, and the distance between two neighbours
 	// The likelihood of the outcomes of short and of full-length probes, by noise and by rate.
 	short, full [][]float64
 }
@@ -137,7 +137,7 @@ func (d distribution) quantile(q float64) float64 {
 func (d distribution) median() float64 { return d.quantile(0.5) }
 
 // narrow reports whether the ratio of the ends of the middle interval with a probability is at most
-// so many steps of the precision.
+// this number of steps of the precision.
 func (d distribution) narrow(probability, steps, precision float64) bool {
 	ratio := d.quantile((1+probability)/2) / d.quantile((1-probability)/2)
 	return ratio <= math.Pow(1+precision, steps)*(1+1e-9)

@@ -11,18 +11,17 @@ const MaxProbes = 20
 const (
 	// shortProbes is how many short probes take as long as one full-length probe.
 	shortProbes = 4
-	// maxShort is the number of short probes after which a search that has a bracket continues with
-	// full-length probes.
+	// maxShort is the number of short probes after which a search continues with full-length probes, unless all held.
 	maxShort = 7
-	// firstLeap is the factor from the first rate to the second. Each further factor is twice the one before.
+	// firstLeap is the factor from the first rate to the second. Each further factor is twice the one before, until a probe fails.
 	firstLeap = 3
-	// Short probes end when the limit is in maxShortSteps steps of the precision with probability
-	// shortProbability; the search ends when the capacity is in maxSteps of them with probability
+	// Short probes end when their limit is known to maxShortSteps steps of the precision with probability
+	// shortProbability. The search ends when the capacity is known to maxSteps steps with probability
 	// fullProbability.
 	shortProbability, maxShortSteps = 0.9, 4
 	fullProbability, maxSteps       = 0.9, 2
-	// A full-length probe is near the median: at the quantile 0.5±near. It is at 0.5±far after
-	// fewProbes of them if all held or all failed.
+	// A full-length probe is near the median: at the quantile 0.5±near. After fewProbes of them it is at
+	// 0.5±far while none below the median held or none above it failed.
 	near, far, fewProbes = 0.02, 0.4, 3
 )
 
@@ -78,10 +77,10 @@ func (s *Search) Next() (Probe, bool) {
 	return s.nextFull()
 }
 
-// nextShort returns the next short probe; false: full-length probes follow. Short probes leap until
-// one fails, and then halve what they leave.
+// nextShort returns the next short probe; false: full-length probes follow. Each probe multiplies the
+// rate until one fails. Each later one is at the median of the rates that may be the limit.
 func (s *Search) nextShort() (Probe, bool) {
-	if highest := s.count(func(o observation) bool { return o.Outcome == Held }); highest == len(s.seen) {
+	if held := s.count(func(o observation) bool { return o.Outcome == Held }); held == len(s.seen) {
 		last := s.seen[len(s.seen)-1].Rate
 		return s.short(last * firstLeap * math.Exp2(float64(len(s.seen)-1))), last < s.plan.To
 	}

@@ -14,7 +14,7 @@ import (
 const syncTimeout = 10 * time.Second
 
 // Source passes every set of usable endpoints to update, until ctx ends, update fails or the
-// source fails. It passes an error after which the last set stays to failed.
+// source fails. It passes to failed each error after which it keeps the last set.
 type Source func(ctx context.Context, update func(endpointslice.Set) error, failed func(error)) error
 
 // FromEndpointSlices follows a service through the EndpointSlice API. While the API does not

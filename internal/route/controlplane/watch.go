@@ -38,8 +38,8 @@ func Watch(ctx context.Context, channel *grpc.ClientConn, service string, update
 	}
 }
 
-// watchOnce asks for the endpoints of a service by the state-of-the-world protocol. To
-// acknowledge a response is to request for the next.
+// watchOnce asks for the endpoints of a service by the state-of-the-world protocol. Each request after
+// the first acknowledges the last response.
 func watchOnce(ctx context.Context, channel *grpc.ClientConn, service string, updated func(at time.Time, addrs []string)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -41,7 +41,7 @@ type Watcher struct {
 	client *http.Client // nil: the API cannot be asked from here
 	cancel context.CancelFunc
 	done   chan struct{}
-	// failures has room for one error.
+	// failures buffers one error.
 	failures chan error
 
 	mu      sync.Mutex
@@ -83,18 +83,18 @@ func NewWatcher(s cluster.Service) *Watcher {
 }
 
 // listWatch lists and watches the slices of a service, and notes errors: a reflector
-// retries and keeps them to itself.
+// retries and does not report them.
 func (w *Watcher) listWatch(s cluster.Service) (*cache.ListWatch, error) {
-	asked, err := Client(s.API)
+	client, err := Client(s.API)
 	if err != nil {
 		return nil, err
 	}
 	// QPS below 0: one watch needs no rate limit.
-	api, err := clientset.NewWithClient(&rest.Config{Host: s.API, QPS: -1}, asked)
+	api, err := clientset.NewWithClient(&rest.Config{Host: s.API, QPS: -1}, client)
 	if err != nil {
 		return nil, fmt.Errorf("EndpointSlice API at %s: %w", s.API, err)
 	}
-	w.client = asked
+	w.client = client
 	source := api.DiscoveryV1().EndpointSlices(s.Namespace).ListWatch(discovery.LabelServiceName + "=" + s.Name)
 	note := func(request string, err error) {
 		if err != nil {
@@ -105,7 +105,7 @@ func (w *Watcher) listWatch(s cluster.Service) (*cache.ListWatch, error) {
 	list, watchFrom := source.ListWithContextFunc, source.WatchFuncWithContext
 	source.ListWithContextFunc = func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 		found, err := list(ctx, o)
-		if err != nil { // without one, only the watch that follows ends a failure: it may be forbidden
+		if err != nil { // success ends no failure, since the watch that follows may be forbidden
 			note("list", err)
 		}
 		return found, err
@@ -120,7 +120,7 @@ func (w *Watcher) listWatch(s cluster.Service) (*cache.ListWatch, error) {
 	return source, nil
 }
 
-// Current returns the present state and a channel that closes at the next change.
+// Current returns the state and a channel that closes at the next change.
 func (w *Watcher) Current() (State, <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -158,11 +158,11 @@ func (w *Watcher) Close() {
 	}
 }
 
-// Failures receives why the API does not answer, once for each time that it stops to. Until it has answered
-// for the first time, the state has the error.
+// Failures receives an error each time that the API stops answering. Until the API has answered for the
+// first time, the state has the error.
 func (w *Watcher) Failures() <-chan error { return w.failures }
 
-// note notes the outcome of a request.
+// note records the outcome of a request.
 func (w *Watcher) note(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
