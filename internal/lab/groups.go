@@ -28,23 +28,22 @@ const (
 // usableMemory is the share of the free memory that a run may use.
 const usableMemory = 0.8
 
-func memoryOfLanguage(name string) float64 {
-	l, _ := language.Lookup(name) // resolver.trial has found it
-	return float64(l.Memory)
-}
-
 // memoryOf estimates how much memory the processes of a trial use at a time, in bytes.
 func memoryOf(t trial) uint64 {
-	rpclab := memoryOfLanguage(language.Go) // a caller, a control plane, a gateway or a forwarder
+	rpclab := float64(language.All()[0].Memory) // a caller, a control plane, a gateway or a forwarder
+	other := func(name string) float64 { // of a program in another language; 0: it is in Go
+		i := slices.IndexFunc(t.programs, func(l language.Language) bool { return l.Name == name })
+		if i < 0 {
+			return 0
+		}
+		return float64(t.programs[i].Memory)
+	}
 	server := float64(t.language.Memory)
 	if limit := float64(t.Config.Server.Memory); limit > 0 {
 		server = min(server, limit)
 	}
 	callers := float64(t.Config.CallerCount())
-	all := server*float64(startedBackends(t)) + rpclab*callers
-	if name := t.library.language(); name != language.Go {
-		all += memoryOfLanguage(name) * callers
-	}
+	all := server*float64(startedBackends(t)) + (rpclab+other(t.library.language()))*callers
 	if t.route.Start != nil {
 		proxies := 1.0
 		if t.settings.Proxy.Sidecar {
@@ -53,10 +52,7 @@ func memoryOf(t trial) uint64 {
 		all += rpclab + memoryOfProxy*proxies
 	}
 	if g := t.Config.Gateway; g != nil {
-		all += rpclab
-		if g.Language != "" && g.Language != language.Go {
-			all += memoryOfLanguage(g.Language)
-		}
+		all += rpclab + other(g.Language)
 	}
 	calls := float64(maxInFlight(t.Config.Load))
 	channels := callers
