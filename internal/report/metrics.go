@@ -47,7 +47,7 @@ func comparativeOf(metric string) comparative {
 	if _, is := percentile(metric); is {
 		return adjective(capital(metricName(metric))+", ", "faster than", "slower than", "as fast as", times, headlineName(metric), ms)
 	}
-	part, resource, _ := strings.Cut(clean(metric), "_")
+	component, resource, _ := strings.Cut(clean(metric), "_")
 	switch {
 	case metric == "capacity":
 		return verb("has", "have", "a higher capacity than", "a lower capacity than", "the same capacity as", "times as many calls a second", "calls/s", rate)
@@ -64,9 +64,9 @@ func comparativeOf(metric string) comparative {
 	case metric == "balance":
 		return verb("balances", "balance", "calls more evenly than", "calls less evenly than", "calls as evenly as", "times Jain's index", "Jain", ratio)
 	case resource == "memory":
-		return verb("uses", "use", "less "+part+" memory than", "more "+part+" memory than", "as much "+part+" memory as", "times as much", part+" MB", number)
+		return verb("uses", "use", "less "+component+" memory than", "more "+component+" memory than", "as much "+component+" memory as", "times as much", component+" MB", number)
 	case resource == "cpu":
-		return verb("uses", "use", "less "+part+" CPU than", "more "+part+" CPU than", "as much "+part+" CPU as", "times as much", part+" CPU µs", used)
+		return verb("uses", "use", "less "+component+" CPU than", "more "+component+" CPU than", "as much "+component+" CPU as", "times as much", component+" CPU µs", used)
 	}
 	return adjective(capital(metricName(metric))+", ", "better than", "worse than", "the same as", "times", shortName(metric), ratio)
 }
@@ -105,10 +105,10 @@ func shareOfCalls(share float64) string {
 // figureOf is what one arm measured in one cell on a headline metric; false: nothing.
 func figureOf(a result.Arm, metric string) (result.Figure, bool) {
 	value := func(v float64) (result.Figure, bool) { return result.Figure{Value: v}, v > 0 }
-	part, resource, _ := strings.Cut(metric, "_")
-	usage, known := map[string]result.Usage{"client": a.Resources.Client, "server": a.Resources.Server, "proxy": a.Resources.Proxy, "gateway": a.Resources.Gateway}[part]
+	component, resource, _ := strings.Cut(metric, "_")
+	usage, known := map[string]result.Usage{"client": a.Resources.Client, "server": a.Resources.Server, "proxy": a.Resources.Proxy, "gateway": a.Resources.Gateway}[component]
 	switch {
-	case part == "latency":
+	case component == "latency":
 		return a.Latency.Figure(resource), !a.Latency.Empty()
 	case known && resource == "cpu":
 		return value(usage.CPU)
