@@ -25,7 +25,7 @@ func capacities(p *page, d result.Document) {
 	p.heading("Capacity: the highest rate at which " + clean(slo))
 	p.grid(t)
 	note := "calls/s and range: the median and the range of the rounds. holds: the highest rate that met the condition in a probe of full length, in the " +
-		"worst round. fails: the lowest that did not, in the best round. limited by: why searches ended early, and in how many rounds. A dropped call counts as failed."
+		"worst round. fails: the lowest rate that did not, in the best round. limited by: why searches ended early, and in how many rounds. A dropped call counts as failed."
 	if measured(d) {
 		note += " The results above are at the rates that held."
 	}
