@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,8 +33,24 @@ func TestAnUndecidedRunSaysHowLongARunMustBe(t *testing.T) {
 	}
 	d.Partial = true
 	var text bytes.Buffer
-	if err := Terminal(&text, d, Options{}); err != nil || strings.Contains(text.String(), "To tell") {
+	if err := Terminal(&text, d, Options{}); err != nil || strings.Contains(text.String(), "To detect") {
 		t.Errorf("a partial run advises, too:\n%s", text.String())
+	}
+}
+
+// Advice is left out where a summary would have over 12 lines with it.
+func TestAdviceDoesNotMakeASummaryLong(t *testing.T) {
+	d := channels()
+	d.Warnings = []string{"other programs used 79 % of the CPU time"}
+	d.Longer = []result.Longer{{Metric: "latency_p50", Difference: 0.05, Rounds: 12, RoundsCI: [2]int{8, 40}, MoreMS: 40_000, MoreCI: [2]float64{15_000, 200_000}}}
+	var text bytes.Buffer
+	if err := Terminal(&text, d, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(text.String(), "\n\n")
+	lines := slices.DeleteFunc(strings.Split(rest, "\n"), func(line string) bool { return line == "" })
+	if len(lines) > 12 {
+		t.Errorf("%d lines after the answer, want at most 12:\n%s", len(lines), text.String())
 	}
 }
 

@@ -284,15 +284,20 @@ func groupsInWords(g result.Groups) string {
 	return fmt.Sprintf("%s: %d groups with %s: %s.", why, len(g.Arms), clean(g.Arms[0][0]), strings.Join(groups, "; "))
 }
 
-// room says whether a summary has a line left for advice: it has at most one reservation of one line.
+// room says whether a summary has a line left for advice, before its last line: it has at most one reservation of one
+// line, and ten lines below the answer.
 func room(p page) bool {
-	lines := 0
+	used, reserved := 0, 0
 	for _, b := range p.blocks {
+		n := len(lines(b, maxWidth))
 		if b.kind == item {
-			lines += 1 + len([]rune(b.text))/76
+			reserved += n
+		}
+		if b.kind == item || b.kind == grid || b.tone == quiet {
+			used += n
 		}
 	}
-	return lines <= 1
+	return reserved <= 1 && used <= 10
 }
 
 // shortened is the beginning of a text that is too long for a line: whole clauses if they fill half of
