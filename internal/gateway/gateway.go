@@ -156,7 +156,7 @@ func (g *Gateway) dial(t caller.Target) (*grpc.ClientConn, error) {
 }
 
 // Reset sets grpc_requests_total to 0. It keeps known series, at 0, because Prometheus' rate() ignores the
-// first value of a new series. The metrics of the client, whose series cannot be kept at 0, grow on.
+// first value of a new series. The metrics of the client, whose series cannot be kept at 0, continue to grow.
 func (g *Gateway) Reset() {
 	next := newCallCounters(g.options.Mode, g.client)
 	if last := g.counters.Load(); last != nil {
