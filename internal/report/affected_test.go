@@ -22,7 +22,7 @@ func TestThePolicyOfAnArmIsThatOfItsCell(t *testing.T) {
 		text.WriteString(b.text + "\n")
 	}
 	got := text.String()
-	for _, want := range []string{"a at policy = round_robin: round robin gives", "a at policy = least_request: least request takes", "that the affected backends answered. "} {
+	for _, want := range []string{"a at policy = round_robin: round robin gives", "a at policy = least_request: least request picks", "that the affected backends answered. "} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the report does not contain %q:\n%s", want, got)
 		}

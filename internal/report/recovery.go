@@ -107,7 +107,7 @@ func recoveryTable(p *page, d result.Document, most int) {
 	var until []string
 	for _, r := range all { // in the order of the columns
 		words := map[int]string{
-			firstCall: "until a call succeeded on a new backend",
+			firstCall: "until success on a new backend",
 			avoided:   "until no call went to affected backends",
 			recovered: "until calls were answered again",
 		}[r.step]
@@ -118,7 +118,7 @@ func recoveryTable(p *page, d result.Document, most int) {
 	}
 	var notes []string
 	if len(until) > 0 {
-		notes = append(notes, "Time "+strings.Join(until, ", or ")+".")
+		notes = append(notes, "Time "+strings.Join(until, " or ")+".")
 	}
 	shown := func(text string) bool {
 		return slices.ContainsFunc(t.rows, func(row []string) bool { return slices.Contains(row, text) })
