@@ -52,7 +52,9 @@ func Platform(text string) (v1.Platform, error) {
 }
 
 // RunsOnThisMachine says whether programs of this machine run on the platform.
-func RunsOnThisMachine(p v1.Platform) bool { return p.OS == runtime.GOOS && p.Architecture == runtime.GOARCH }
+func RunsOnThisMachine(p v1.Platform) bool {
+	return p.OS == runtime.GOOS && p.Architecture == runtime.GOARCH
+}
 
 // CheckPlatform returns an error if this machine's programs do not run on a platform.
 func CheckPlatform(programs string, p v1.Platform) error {
