@@ -31,7 +31,8 @@ const usableMemory = 0.8
 // memoryOf estimates how much memory the processes of a trial use at a time, in bytes.
 func memoryOf(t trial) uint64 {
 	rpclab := float64(language.All()[0].Memory) // a caller, a control plane, a gateway or a forwarder
-	other := func(name string) float64 {        // of a program in another language; 0: it is in Go
+	// other is the memory of a program in another language; 0: the program is in Go.
+	other := func(name string) float64 {
 		i := slices.IndexFunc(t.programs, func(l language.Language) bool { return l.Name == name })
 		if i < 0 {
 			return 0
