@@ -107,9 +107,9 @@ func recoveryTable(p *page, d result.Document, most int) {
 	var until []string
 	for _, r := range all { // in the order of the columns
 		words := map[int]string{
-			firstCall: "until success on a new backend",
-			avoided:   "until no call went to affected backends",
-			recovered: "until calls were answered again",
+			firstCall: "success on a new backend",
+			avoided:   "no call to affected backends",
+			recovered: "calls are answered again",
 		}[r.step]
 		if len(byStep[r.step]) > 0 {
 			until = append(until, words+" ("+strings.Join(byStep[r.step], ", ")+")")
@@ -118,7 +118,7 @@ func recoveryTable(p *page, d result.Document, most int) {
 	}
 	var notes []string
 	if len(until) > 0 {
-		notes = append(notes, "Time "+strings.Join(until, " or ")+".")
+		notes = append(notes, "Time until "+strings.Join(until, " or ")+".")
 	}
 	shown := func(text string) bool {
 		return slices.ContainsFunc(t.rows, func(row []string) bool { return slices.Contains(row, text) })

@@ -100,6 +100,11 @@ func TestASummaryOfEventsOnABusyMachineIsShort(t *testing.T) {
 	for i := range d.Arms {
 		d.Arms[i].Limited = "rpclab sent calls up to 51.1 ms late"
 	}
+	for i := range d.Events {
+		if d.Events[i].What == "kill 1" {
+			d.Events[i].What = "kill 1, scale 2" // the legend names both events of churn that remove backends
+		}
+	}
 	var text bytes.Buffer
 	if err := Terminal(&text, d, Options{}); err != nil {
 		t.Fatal(err)
