@@ -44,7 +44,7 @@ func slowBackend(t *testing.T, try int, wrong func(format string, args ...any)) 
 	if avoided := firstEvent(t, left).Took.Avoided; left.Failed() > failing.Failed()/2 || avoided == nil {
 		wrong("%d calls exceed their deadline, and %d with outlier detection, which ejected the backend after %v", failing.Failed(), left.Failed(), avoided)
 	}
-	for _, why := range []string{"round robin gives every backend the same number of calls", "least request takes", "outlier detection leaves out backends whose calls fail"} {
+	for _, why := range []string{"round robin gives every backend the same number of calls", "least request picks", "outlier detection leaves out backends whose calls fail"} {
 		if !strings.Contains(strings.Join(strings.Fields(s.stdout), " "), why) {
 			wrong("the report does not contain the reason %q", why)
 		}
