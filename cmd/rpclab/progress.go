@@ -85,9 +85,14 @@ func (p *progress) show(now lab.Progress) {
 func loadLine(now lab.Progress) string {
 	line := fmt.Sprintf("%4.0f s", time.Since(now.Began).Seconds())
 	if l := now.Live; l != nil {
-		milliseconds := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-		line = fmt.Sprintf("%4.0f s %8.0f/s  p50 %.3g ms  p99 %.3g ms  late %.2g ms  %d failed, %d open",
-			l.Elapsed.Seconds(), l.Rate, milliseconds(l.P50), milliseconds(l.P99), milliseconds(l.Late), l.Failed, l.InFlight)
+		milliseconds := func(d time.Duration, digits int) string {
+			if l.P99 == 0 { // no call was answered
+				return "–"
+			}
+			return fmt.Sprintf("%.*g", digits, float64(d)/float64(time.Millisecond))
+		}
+		line = fmt.Sprintf("%4.0f s %8.0f/s  p50 %s ms  p99 %s ms  late %s ms  %d failed, %d open",
+			l.Elapsed.Seconds(), l.Rate, milliseconds(l.P50, 3), milliseconds(l.P99, 3), milliseconds(l.Late, 2), l.Failed, l.InFlight)
 	}
 	if now.Planned > 1 {
 		line = fmt.Sprintf("[%d/%d] ", now.Trial.Round, now.Planned) + line
@@ -187,14 +192,23 @@ func trialLine(now lab.Progress) string {
 	if t.Failed != "" {
 		return line + ": no measurement: " + t.Failed
 	}
-	return fmt.Sprintf("%s: %d calls, %d failed, p50 %s ms, p99 %s ms", line, t.Calls, t.Measures.Failed(), threeDigits(t.Latency.P50), threeDigits(t.Latency.P99))
+	line += fmt.Sprintf(": %d calls, %d failed", t.Calls, t.Measures.Failed())
+	if t.Dropped > 0 {
+		line += fmt.Sprintf(", %d dropped", t.Dropped)
+	}
+	if t.Latency.Empty() {
+		return line
+	}
+	return fmt.Sprintf("%s, p50 %s ms, p99 %s ms", line, threeDigits(t.Latency.Figure("p50")), threeDigits(t.Latency.Figure("p99")))
 }
 
-func threeDigits(v float64) string {
-	if v >= 100 {
-		return fmt.Sprintf("%.0f", v)
+// threeDigits shows a figure, with > if it is only a lower bound.
+func threeDigits(f result.Figure) string {
+	bound := map[bool]string{true: ">"}[f.Lower]
+	if f.Value >= 100 {
+		return fmt.Sprintf("%s%.0f", bound, f.Value)
 	}
-	return fmt.Sprintf("%.3g", v)
+	return fmt.Sprintf("%s%.3g", bound, f.Value)
 }
 
 // end clears the line for the output that follows.
