@@ -147,6 +147,9 @@ func (c comparison) shown(got float64, m result.Measures) string {
 	if c.name == "rate" && m.Failed() > 0 {
 		text += " of successful calls" // the report shows a higher rate, that of all calls
 	}
+	if ofAnswered := strings.HasPrefix(c.name, serviceOf) || strings.HasPrefix(c.name, messageOf); ofAnswered && m.Latency.Lost > 0 {
+		text += " with lost calls as the slowest" // the report shows that of the successful calls
+	}
 	return text
 }
 

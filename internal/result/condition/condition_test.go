@@ -288,8 +288,32 @@ func TestADroppedCallIsLaterThanEveryCallThatWasSent(t *testing.T) {
 	}
 }
 
-// A percentile that leaves over more calls than were lost is that of the successful calls.
-func TestFewLostCallsLeaveLowerPercentilesOfServiceAsTheyAre(t *testing.T) {
+// A lost call has no service time. With 4 % of them, p95 is the slowest of the successful calls.
+func TestLostCallsCountInPercentilesOfWhatWasAnswered(t *testing.T) {
+	h := hdr.NewPacked(1, 3_600_000_000_000, 3)
+	if err := errors.Join(h.RecordValues(1e6, 94), h.RecordValues(5e9, 2)); err != nil {
+		t.Fatal(err)
+	}
+	answered := result.FromHDR(h)
+	m := result.Measures{
+		Calls: 100, Errors: map[string]uint64{"UNAVAILABLE": 4}, Latency: result.Histogram{Lost: 0.04}, Service: answered, Messages: &answered,
+	}
+	for text, want := range map[string]string{
+		"service_p90 < 2ms":   "",
+		"service_p95 < 150ms": "with lost calls as the slowest", // p95 of the successful calls is 1 ms
+		"service_p95 > 4s":    "",
+		"service_p99 < 1h":    "since 4 % of the calls were lost",
+		"service_min < 2ms":   "",
+		"message_p95 < 150ms": "with lost calls as the slowest",
+	} {
+		reports(t, m, text, want)
+	}
+	m.Latency.Lost, m.Errors["UNAVAILABLE"] = 1, 100 // streams that failed after their first responses
+	reports(t, m, "message_p50 < 1h", "since 100 % of the calls were lost")
+}
+
+// Without the values of a histogram it is not known which call is at a percentile.
+func TestFewLostCallsLeaveLowerPercentilesOfASummaryAsTheyAre(t *testing.T) {
 	m := measured()
 	answered := m.Latency
 	m.Latency.Lost, m.Service, m.Messages = 0.02, answered, &answered

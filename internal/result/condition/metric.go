@@ -2,6 +2,7 @@ package condition
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"regexp"
 	"slices"
@@ -46,6 +47,8 @@ const (
 	errorsOf   = "errors."
 	latencyOf  = "latency_"
 	latenessOf = "lateness_"
+	serviceOf  = "service_"
+	messageOf  = "message_"
 )
 
 // errorCodes are the codes of errors: the status codes of gRPC first.
@@ -99,11 +102,11 @@ func always(u unit, of func(result.Measures) float64) metric {
 // distribution is a metric such as p99, service_p99, lateness_p99 or message_p99.
 func distribution(name string) (metric, bool) {
 	of, lack := func(m result.Measures) result.Histogram { return m.Latency }, "no call was answered"
-	if rest, ok := strings.CutPrefix(name, "service_"); ok {
+	if rest, ok := strings.CutPrefix(name, serviceOf); ok {
 		name, of = rest, func(m result.Measures) result.Histogram { return withLost(m.Service, m) }
 	} else if rest, ok := strings.CutPrefix(name, latenessOf); ok {
 		name, of = rest, withDropped
-	} else if rest, ok := strings.CutPrefix(name, "message_"); ok {
+	} else if rest, ok := strings.CutPrefix(name, messageOf); ok {
 		name, of, lack = rest, messages, "no message came on a stream"
 	}
 	i := slices.Index(result.FigureNames[:], strings.TrimPrefix(name, latencyOf))
@@ -138,13 +141,22 @@ func messages(m result.Measures) result.Histogram {
 	return withLost(*m.Messages, m)
 }
 
-// withLost returns a distribution of the successful calls as a lower bound of that of all calls: where more calls were
-// lost than a percentile leaves over, it is the percentile of lost calls.
+// withLost counts the lost calls in a distribution of the successful calls. They have no such time, and count as slower than
+// all others: a percentile of theirs is a lower bound.
 func withLost(answered result.Histogram, m result.Measures) result.Histogram {
-	if !answered.Empty() {
-		answered.Lost = m.Latency.Lost
+	share := m.Latency.Lost
+	if answered.Empty() || share == 0 {
+		return answered
 	}
-	return answered
+	counted := answered
+	if values, err := answered.Decode(); err == nil && share < 1 { // else only the summary is known, or every call was lost
+		lost := math.Round(float64(values.TotalCount()) * share / (1 - share))
+		if all, err := answered.CountLost(uint64(lost), 0); err == nil {
+			counted = all
+		}
+	}
+	counted.Lost = share
+	return counted
 }
 
 // Metrics are the names of all that is measured, without those of single error codes.
