@@ -167,7 +167,10 @@ func (p armPair) unfit(m metric, a, b result.Document) reason {
 // group of cycles, and the returned pair has these groups in place of its trials. If runs were merged, each value is of a
 // whole run. It sets in o which of them it is.
 func (p armPair) samples(m metric, a, b result.Document, o *verdict.Options) (_ armPair, before, after []float64, cycles int) {
-	allow := func() { o.Raised = [2]float64{m.raised(p.a).within(a.Margin), m.raised(p.b).within(b.Margin)} }
+	cut := m.cutOff(p.a, p.b)
+	allow := func() {
+		o.Raised = [2]float64{m.raised(p.a).within(a.Margin) + cut[1], m.raised(p.b).within(b.Margin) + cut[0]}
+	}
 	if o.Runs = len(a.MergedRounds)+len(b.MergedRounds) > 0; o.Runs {
 		allow()
 		of := m.between(p.a, p.b)

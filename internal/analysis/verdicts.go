@@ -120,6 +120,7 @@ func verdictOn(d result.Document, m metric, p comparison, inCell []result.Arm, t
 		Family: tests, Share: verdict.ErrorShare(d.Looks, min(lastRound(p.a), lastRound(p.b))), Margin: d.Margin,
 		Seed: experiment.DeriveSeed(d.Seed, "verdict"), LowerIsBetter: !m.higher,
 	}
+	cut := m.cutOff(p.a, p.b)
 	p, repeats, others, cycles := p.inGroups(d, m, inCell)
 	value := m.between(p.a, p.b)
 	values, names := averaged(paired(p.a, p.b, value), p, repeats, value)
@@ -130,7 +131,7 @@ func verdictOn(d result.Document, m metric, p comparison, inCell []result.Arm, t
 			arms[1], late[1] = arm, r
 		}
 	}
-	o.Raised = [2]float64{late[0].within(d.Margin), late[1].within(d.Margin)}
+	o.Raised = [2]float64{late[0].within(d.Margin) + cut[1], late[1].within(d.Margin) + cut[0]}
 	for _, arm := range others {
 		o.Others = append(o.Others, alongside(p.a, p.b, arm, value))
 	}
@@ -148,8 +149,11 @@ func verdictOn(d result.Document, m metric, p comparison, inCell []result.Arm, t
 		Repeats: names,
 	}
 	for i, arm := range arms {
-		if o.Raised[i] > 0 {
+		if late[i].within(d.Margin) > 0 {
 			r.Notes = append(r.Notes, late[i].note(m, arm, cycles))
+		}
+		if cut[i] > 0 {
+			r.Notes = append(r.Notes, cut.note(arm, i))
 		}
 	}
 	if m.headline {

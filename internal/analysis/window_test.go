@@ -1,0 +1,80 @@
+package analysis
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"rpclab/internal/experiment"
+	"rpclab/internal/measure"
+	"rpclab/internal/result"
+)
+
+// keptPace is a trial of an open loop with a call each 2 ms. Call i takes so long.
+func keptPace(t *testing.T, round, calls int, took func(i int) time.Duration) result.Trial {
+	t.Helper()
+	recorder := measure.NewRecorder(0)
+	recorder.CountWindow(time.Duration(calls) * 2 * ms)
+	for i := range calls {
+		due := time.Duration(i) * 2 * ms
+		recorder.Record(measure.Call{Due: due, Sent: due, Done: due + took(i), Backend: "b0", Code: measure.OK})
+	}
+	seen, err := recorder.Measurement()
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := Record{Config: experiment.Config{Load: experiment.Load{Open: &experiment.Open{}}}, Merged: seen, Callers: make([]CallerRecord, 1)}
+	return record.Summarize(result.Trial{Round: round})
+}
+
+// Calls in flight at the end of a block do not count in its rate. An arm that keeps up with the load makes as many calls as
+// another, however long they take.
+func TestAnArmThatKeepsUpMakesNoFewerCalls(t *testing.T) {
+	quick := func(int) time.Duration { return 2 * ms }
+	slow := func(int) time.Duration { return 20 * ms }
+	behind := func(i int) time.Duration { return 2*ms + time.Duration(i)*ms/2 } // it answers four fifths of the calls
+	rate := metrics[slices.IndexFunc(metrics, func(m metric) bool { return m.name == "rate" })]
+	for name, c := range map[string]struct {
+		blocks, calls int // calls of each block
+		other         func(i int) time.Duration
+		want, gate    string
+		noted         bool
+	}{
+		"a slow arm in turns":          {10, 50, slow, "undecided", "not established", true},
+		"a quick arm in turns":         {10, 50, quick, "equivalent", "held", true}, // a block may have a call more or less
+		"a slow arm in one load":       {1, 5000, slow, "equivalent", "held", false},
+		"a slow arm in loads of 0.1 s": {1, 50, slow, "undecided", "not established", true},
+		"an arm that falls behind":     {1, 5000, behind, "worse", "failed", true},
+	} {
+		run := func(name string, took func(int) time.Duration) result.Arm {
+			a := result.Arm{Name: name, Config: openLoad}
+			for round := range 4 {
+				if c.blocks == 1 {
+					a.Trials = append(a.Trials, keptPace(t, round+1, c.calls, took))
+					continue
+				}
+				var blocks []result.Trial
+				for i := range c.blocks {
+					blocks = append(blocks, keptPace(t, c.blocks*round+i+1, c.calls, took))
+				}
+				a.Trials = append(a.Trials, MergeBlocks(result.Trial{Round: round + 1}, blocks))
+			}
+			return a
+		}
+		base, other := run("base", quick), run("other", c.other)
+		d := result.Document{Baseline: "base", Rounds: 4, Arms: []result.Arm{base, other}}
+		v := verdictOn(d, rate, comparison{other, base, result.OfBaseline}, nil, 1)
+		if noted := strings.Contains(strings.Join(v.Notes, "\n"), "can have lowered the rate of other by"); v.Decision != c.want || v.Unfit || noted != c.noted {
+			t.Errorf("%s: the rate is %s, %.3f (%.3f), %q, notes %q; want %s", name, v.Decision, v.Ratio, v.CI, v.Reason, v.Notes, c.want)
+		}
+		before, after := d, d // two runs of one arm
+		before.Arms = []result.Arm{base}
+		other.Name = base.Name
+		after.Arms = []result.Arm{other}
+		compared := Compare(before, after, CompareOptions{Gates: gates(t, "rate ratio > 0.95")})
+		if r := ratioOf(t, compared, "rate"); r.Decision != c.want || compared.Gates[0].Outcome != c.gate {
+			t.Errorf("%s, of two runs: the rate is %s, %.3f (%.3f), %q, and the gate %s; want %s and %s", name, r.Decision, r.Ratio, r.CI, r.Reason, compared.Gates[0].Outcome, c.want, c.gate)
+		}
+	}
+}
