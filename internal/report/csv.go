@@ -34,7 +34,7 @@ func CSV(w io.Writer, d result.Document) error {
 	for _, part := range []string{"client", "server", "proxy", "gateway"} {
 		names = append(names, part+"_cpu_us_per_call", part+"_rss_bytes")
 	}
-	names = append(names, "capacity_per_s", "group")
+	names = append(names, "capacity_per_s", "group", "answered_per_s", "drain_ms", "limited")
 	if err := out.Write(names); err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func CSV(w io.Writer, d result.Document) error {
 			if t.Group > 0 {
 				group = strconv.Itoa(t.Group)
 			}
-			if err := out.Write(slices.Concat(row, figuresOf(t), []string{group})); err != nil {
+			if err := out.Write(slices.Concat(row, figuresOf(t), []string{group}, rateOf(t))); err != nil {
 				return err
 			}
 		}
@@ -58,10 +58,23 @@ func CSV(w io.Writer, d result.Document) error {
 	return out.Error()
 }
 
+func decimal(v float64) string { return strconv.FormatFloat(v, 'g', 7, 64) }
+
+// rateOf are the rate of the successful calls, the drain, and how the load generator limited the trial.
+func rateOf(t result.Trial) []string {
+	if t.Failed != "" {
+		return make([]string, 3)
+	}
+	drain := ""
+	if t.Window != nil {
+		drain = decimal(t.Window.DrainMS)
+	}
+	return []string{decimal(t.Answered()), drain, clean(t.Limited)}
+}
+
 // figuresOf are the columns of a trial's measurements; empty without one.
 func figuresOf(t result.Trial) (row []string) {
 	whole := func(n uint64) string { return strconv.FormatUint(n, 10) }
-	decimal := func(v float64) string { return strconv.FormatFloat(v, 'g', 7, 64) }
 	const counts, costs = 5, 9
 	if t.Failed != "" {
 		return make([]string, counts+3*len(result.FigureNames)+costs)

@@ -56,8 +56,28 @@ func TestCSVSaysWhatEachPartCosts(t *testing.T) {
 			t.Errorf("the column %s has %q, want %q", name, got, want)
 		}
 	}
-	if got := strings.Join(rows[0][len(rows[0])-2:], " "); got != "capacity_per_s group" {
+	if got := strings.Join(rows[0][len(rows[0])-5:], " "); got != "capacity_per_s group answered_per_s drain_ms limited" {
 		t.Errorf("the last columns are %s", got)
+	}
+}
+
+// The rate of a server that refuses calls at once is high, and so may be the latency of a generator that is late.
+func TestCSVHasTheRateOfSuccessfulCallsAndTheLimitOfTheGenerator(t *testing.T) {
+	d := channels()
+	first, second := &d.Arms[0].Trials[0], &d.Arms[0].Trials[1]
+	first.Measures = result.Measures{Calls: 1000, Errors: map[string]uint64{"UNAVAILABLE": 900}, Rate: 500, Window: &result.Window{LengthMS: 2000, DrainMS: 1500, AnsweredRate: 50}}
+	first.Limited = "rpclab sent calls up to 12.0 ms late (p99)"
+	second.Measures = result.Measures{Calls: 1000, Errors: map[string]uint64{"UNAVAILABLE": 250}, Rate: 400}
+	rows := rowsOf(t, d)
+	for name, want := range map[string][2]string{"rate_per_s": {"500", "400"}, "answered_per_s": {"50", "300"}, "drain_ms": {"1500", ""}, "limited": {first.Limited, ""}} {
+		i := slices.Index(rows[0], name)
+		if i < 0 {
+			t.Errorf("there is no column %s", name)
+			continue
+		}
+		if got := [2]string{rows[1][i], rows[2][i]}; got != want {
+			t.Errorf("the column %s has %q, want %q", name, got, want)
+		}
 	}
 }
 

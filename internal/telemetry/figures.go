@@ -62,6 +62,7 @@ var numbers = []struct {
 	{"failed_calls", "{call}", "Calls that failed.", func(t result.Trial) (float64, bool) { return float64(t.Measures.Failed()), true }},
 	{"dropped_calls", "{call}", "Calls that were due but not made, because too many were in flight.", func(t result.Trial) (float64, bool) { return float64(t.Dropped), true }},
 	{"rate", "{call}/s", "Calls that ended per second.", func(t result.Trial) (float64, bool) { return t.Rate, true }},
+	{"answered_rate", "{call}/s", "Successful calls per second.", func(t result.Trial) (float64, bool) { return t.Answered(), true }},
 	{"lost", "1", "Share of the calls that failed or were dropped.", func(t result.Trial) (float64, bool) { return t.Measures.Lost(), true }},
 	{"balance", "1", "Jain's index of the calls of the backends: 1 is even.", func(t result.Trial) (float64, bool) { return t.Balance.Jain, t.Balance.Jain > 0 }},
 	{"capacity", "{call}/s", "Highest rate that met the objective of a search.", func(t result.Trial) (float64, bool) {

@@ -42,7 +42,7 @@ func TestFiguresOfATrial(t *testing.T) {
 		extra []Label
 		want  float64
 	}{
-		{"calls", nil, 90}, {"failed_calls", nil, 15}, {"dropped_calls", nil, 10}, {"rate", nil, 45}, {"lost", nil, 0.25}, {"latency.mean", nil, 0.002},
+		{"calls", nil, 90}, {"failed_calls", nil, 15}, {"dropped_calls", nil, 10}, {"rate", nil, 45}, {"answered_rate", nil, 37.5}, {"lost", nil, 0.25}, {"latency.mean", nil, 0.002},
 		{"latency", []Label{{"quantile", "0"}}, 0.001}, {"latency", []Label{{"quantile", "0.99"}}, 4}, {"latency", []Label{{"quantile", "1"}}, 5}, {"client.cpu_per_call", nil, 50e-6},
 	} {
 		if got := value(t, all, "rpclab.trial."+c.name, append([]Label{arm, cell}, c.extra...)...); math.Abs(got-c.want) > 1e-12 {
