@@ -59,7 +59,11 @@ func stallInWords(kind result.MachineWarningKind, processes []string, millisecon
 // MachineWarnings collects the warnings about the machine: those of the whole run, then those of
 // single arms.
 func MachineWarnings(d result.Document) (all []result.MachineWarning) {
-	all = slices.Concat(busyMachine(d), sharedMachine(d), busyIdleArms(d), crowdedArms(d))
+	return slices.Concat(busyMachine(d), sharedMachine(d), busyIdleArms(d), crowdedArms(d), stalledArms(d))
+}
+
+// stalledArms warns of what heartbeats detected in the trials of arms.
+func stalledArms(d result.Document) (all []result.MachineWarning) {
 	for _, arm := range d.Arms {
 		for _, w := range stallsOf(arm) {
 			if d.TrialCount > 1 {
@@ -245,7 +249,7 @@ func busyRuns(a, b result.Document, pairs []armPair) (others [2]*float64, warnin
 		name string
 		d    result.Document
 	}{{"A", a}, {"B", b}} {
-		for _, w := range sharedMachine(run.d) {
+		for _, w := range slices.Concat(sharedMachine(run.d), stalledArms(run.d)) {
 			warnings = append(warnings, "in "+run.name+", "+w.Text)
 		}
 	}
