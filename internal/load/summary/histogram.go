@@ -28,8 +28,10 @@ type bin struct {
 	calls    int64
 }
 
-// histogram draws a distribution with bins that grow with the value, so that the tail is visible.
-func histogram(out io.Writer, distribution result.Histogram) error {
+// histogram draws the latency of the successful calls with bins that grow with the value, so that the tail is visible, and the
+// number of the lost calls.
+func histogram(out io.Writer, measures result.Measures) error {
+	distribution := measures.Answers()
 	values, err := distribution.Decode()
 	if err != nil || values == nil {
 		return err
@@ -45,9 +47,15 @@ func histogram(out io.Writer, distribution result.Histogram) error {
 		all[at].calls += calls
 		most = max(most, all[at].calls)
 	}
+	share := measures.Latency.Lost
+	lost := int64(math.Round(float64(values.TotalCount()) * share / (1 - share)))
+	most = max(most, lost)
 	fmt.Fprintln(out)
 	for _, b := range all {
 		fmt.Fprintf(out, "%8s – %-8s %s %s\n", duration(b.from), duration(b.to), bar(b.calls, most), count(uint64(b.calls)))
+	}
+	if lost > 0 {
+		fmt.Fprintf(out, "%19s %s %s\n", "lost", bar(lost, most), count(uint64(lost)))
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ func Terminal(w io.Writer, document result.Document, color bool) error {
 		return out.Flush()
 	}
 	total(out, document, arm)
-	if err := histogram(out, arm.Answers()); err != nil {
+	if err := histogram(out, arm.Measures); err != nil {
 		return err
 	}
 	if err := percentiles(out, arm.Measures); err != nil {

@@ -146,6 +146,22 @@ func TestSummaryOfASearch(t *testing.T) {
 	testkit.Golden(t, "search.txt", summaryText(t, document))
 }
 
+// The bars of few successful calls would hide how many were lost.
+func TestTheHistogramHasTheLostCalls(t *testing.T) {
+	document := stalled()
+	arm := &document.Arms[0]
+	answered := distribution(time.Millisecond, time.Millisecond, 3*time.Millisecond)
+	latency, err := answered.CountLost(97, 20*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	arm.Latency, arm.AnsweredLatency = latency, &answered
+	text := summaryText(t, document)
+	if want := "\n               lost " + strings.Repeat("█", 45) + " 97\n"; !strings.Contains(text, want) || strings.Contains(text, " – 20 s") {
+		t.Errorf("the summary lacks %q, or has a bin of lost calls:\n%s", want, text)
+	}
+}
+
 // Without a measurement there are no figures: not 0 calls, and not 0 µs of CPU time.
 func TestSummaryOfALoadThatWasNotMeasured(t *testing.T) {
 	document := stalled()
