@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 
 	"rpclab/internal/result"
 )
@@ -69,11 +70,17 @@ func conditions(p *page, d result.Document) {
 // does not name.
 func unnamedFailure(d result.Document) string {
 	for _, arm := range d.Arms {
-		for _, c := range searches(arm) {
-			if c.End == "from fails" {
-				return "Search failed: `" + clean(c.SLO) + "` holds at no rate."
-			}
+		all := searches(arm)
+		holds := func(c result.Capacity) bool { return c.Holds > 0 }
+		i := slices.IndexFunc(all, func(c result.Capacity) bool { return c.End == "from fails" })
+		if i < 0 {
+			continue
 		}
+		text := "Search failed: `" + clean(all[i].SLO) + "` holds at no rate"
+		if without := len(slices.DeleteFunc(slices.Clone(all), holds)); without < len(all) {
+			text += fmt.Sprintf(" in %d of %d rounds", without, len(all))
+		}
+		return text + "."
 	}
 	return "An assertion or gate failed."
 }

@@ -18,8 +18,15 @@ func capacity(out io.Writer, arm result.Arm, held bool) {
 	fmt.Fprintln(out)
 	if c := arm.Capacity; c.Count > 0 {
 		text := "Capacity: " + rate(c.Rate) + " calls/s"
-		if c.Count > 1 {
-			text += fmt.Sprintf(", the median of %d rounds (%s to %s)", c.Count, rate(c.Low), rate(c.High))
+		rounds := fmt.Sprintf("%d rounds", c.Count)
+		if n := len(arm.Trials); c.Count < n {
+			rounds = fmt.Sprintf("%d of %d rounds", c.Count, n)
+		}
+		switch {
+		case c.Count > 1:
+			text += fmt.Sprintf(", the median of %s (%s to %s)", rounds, rate(c.Low), rate(c.High))
+		case len(arm.Trials) > 1:
+			text += ", in " + rounds
 		}
 		paragraph(out, text)
 	}
