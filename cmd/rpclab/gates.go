@@ -182,13 +182,19 @@ func (g *runGates) addTo(d result.Document, tested result.Comparison) result.Doc
 			d.Gates.Against = g.earlier.ID
 		}
 	}
+	hasConditions := len(d.Assertions)+len(g.gates) > 0
 	switch err := g.reportConditions(io.Discard, d, tested); {
-	case errors.Is(err, errGate):
+	case errors.Is(err, errGate), hasConditions && !hasCalls(d): // gates would compare the next run with nothing
 		d.Conditions = result.ConditionsFailed
-	case len(d.Assertions)+len(g.gates) > 0:
+	case hasConditions:
 		d.Conditions = result.ConditionsPassed
 	}
 	return d
+}
+
+// hasCalls reports whether any call of a run was due.
+func hasCalls(d result.Document) bool {
+	return slices.ContainsFunc(d.Arms, func(a result.Arm) bool { return a.Calls+a.Dropped > 0 })
 }
 
 // reportGates prints a line for each gate that did not pass and a summary, and returns errGate if a

@@ -18,3 +18,24 @@ func TestGatesWithoutAComparisonAreUndecided(t *testing.T) {
 		}
 	}
 }
+
+// The first run has nothing to compare with, and passes. One that measured nothing would be the run with which gates compare
+// the next.
+func TestARunWithoutACallPassesNoGate(t *testing.T) {
+	g := runGates{gateFlags: gateFlags{texts: []string{"p50 ratio < 1.1"}, undecided: undecidedFails}, against: againstLast}
+	var err error
+	if g.gates, err = g.parse(); err != nil {
+		t.Fatal(err)
+	}
+	one := result.Arm{Name: "one", Trials: []result.Trial{{Round: 1, Failed: "the server did not start"}}}
+	for calls, want := range map[uint64]result.Conditions{0: result.ConditionsFailed, 5: result.ConditionsPassed} {
+		one.Calls = calls
+		if got := g.addTo(result.Document{Arms: []result.Arm{one}}, result.Comparison{}).Conditions; got != want {
+			t.Errorf("a run of %d calls has %s, want %s", calls, got, want)
+		}
+	}
+	none := runGates{gateFlags: gateFlags{undecided: undecidedFails}}
+	if got := none.addTo(result.Document{Arms: []result.Arm{{Name: "one"}}}, result.Comparison{}).Conditions; got != "" {
+		t.Errorf("a run without calls, assertions and gates has %s, want no outcome", got)
+	}
+}

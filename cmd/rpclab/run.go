@@ -204,7 +204,7 @@ func (f runFlags) runAndReport(c *cobra.Command, plan lab.Plan, commandLine stri
 		return err
 	}
 	document.Assertions = checkArms(assertions, document.Arms) // also of a run that ended early
-	called := slices.ContainsFunc(document.Arms, func(a result.Arm) bool { return a.Calls+a.Dropped > 0 })
+	called := hasCalls(document)
 	if files := f.outputs.files(); errors.Is(err, context.Canceled) && !called && len(files) > 0 {
 		fmt.Fprintf(c.ErrOrStderr(), "rpclab: no call was measured before the interrupt, so rpclab does not write %s\n", strings.Join(files, ", "))
 		f.outputs = f.outputs.withoutFiles()

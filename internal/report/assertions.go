@@ -82,6 +82,9 @@ func unnamedFailure(d result.Document) string {
 		}
 		return text + "."
 	}
+	if !measured(d) {
+		return "No assertion and no gate passed: nothing was measured."
+	}
 	return "An assertion or gate failed."
 }
 
