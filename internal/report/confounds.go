@@ -137,5 +137,5 @@ func trialMedian(arm result.Arm, metric string) string {
 	if len(values) == 0 {
 		return none
 	}
-	return ms(median(values))
+	return bounded(result.Figure{Value: median(values), Lower: metric != "elapsed" && arm.Latency.AtLeast(50)}, ms)
 }

@@ -49,3 +49,13 @@ func TestAnOlderResultNamesItsConfounds(t *testing.T) {
 		t.Errorf("the report is\n%s\nwant the confound of a and c, and none with the missing arm left-out", got)
 	}
 }
+
+func TestTheMedianOfLostCallsIsABound(t *testing.T) {
+	arm := result.Arm{Trials: []result.Trial{{Measures: result.Measures{ElapsedMS: 700, Latency: result.Histogram{P50: 20_000, Lost: 0.6}}}}}
+	arm.Latency.Lost = 0.6
+	for metric, want := range map[string]string{"latency_p50": ">20,000", "elapsed": "700.0"} {
+		if got := trialMedian(arm, metric); got != want {
+			t.Errorf("the median of %s is %s, want %s", metric, got, want)
+		}
+	}
+}
