@@ -58,7 +58,8 @@ func CSV(w io.Writer, d result.Document) error {
 	return out.Error()
 }
 
-func decimal(v float64) string { return strconv.FormatFloat(v, 'g', 7, 64) }
+// sevenDigits is a number as spreadsheets read it.
+func sevenDigits(v float64) string { return strconv.FormatFloat(v, 'g', 7, 64) }
 
 // rateOf are the rate of the successful calls, the drain, and how the load generator limited the trial.
 func rateOf(t result.Trial) []string {
@@ -67,9 +68,9 @@ func rateOf(t result.Trial) []string {
 	}
 	drain := ""
 	if t.Window != nil {
-		drain = decimal(t.Window.DrainMS)
+		drain = sevenDigits(t.Window.DrainMS)
 	}
-	return []string{decimal(t.Answered()), drain, clean(t.Limited)}
+	return []string{sevenDigits(t.Answered()), drain, clean(t.Limited)}
 }
 
 // figuresOf are the columns of a trial's measurements; empty without one.
@@ -79,20 +80,20 @@ func figuresOf(t result.Trial) (row []string) {
 	if t.Failed != "" {
 		return make([]string, counts+3*len(result.FigureNames)+costs)
 	}
-	row = []string{whole(t.Calls), whole(t.Measures.Failed()), whole(t.Dropped), decimal(t.Rate), decimal(t.Latency.Lost)}
+	row = []string{whole(t.Calls), whole(t.Measures.Failed()), whole(t.Dropped), sevenDigits(t.Rate), sevenDigits(t.Latency.Lost)}
 	for _, h := range []result.Histogram{t.Latency, t.Service, t.Lateness} {
 		for _, f := range h.Figures() {
 			if h.Empty() {
 				row = append(row, "")
 				continue
 			}
-			row = append(row, decimal(f.Value))
+			row = append(row, sevenDigits(f.Value))
 		}
 	}
 	for _, used := range []result.Usage{t.Resources.Client, t.Resources.Server, t.Resources.Proxy, t.Resources.Gateway} {
 		row = append(row, "", "") // CPU and memory; each may be unknown
 		if used.CPU > 0 {
-			row[len(row)-2] = decimal(used.CPU)
+			row[len(row)-2] = sevenDigits(used.CPU)
 		}
 		if used.RSS > 0 {
 			row[len(row)-1] = whole(used.RSS)
@@ -101,5 +102,5 @@ func figuresOf(t result.Trial) (row []string) {
 	if t.Capacity == nil || t.Capacity.Rate == 0 {
 		return append(row, "")
 	}
-	return append(row, decimal(t.Capacity.Rate))
+	return append(row, sevenDigits(t.Capacity.Rate))
 }
