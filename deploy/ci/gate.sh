@@ -21,7 +21,7 @@ annotate() { [[ -z ${GITHUB_ACTIONS:-} ]] || echo "::$1 title=rpclab::$2"; }
 explain() {
   while IFS= read -r line; do
     case $line in
-    *" failed: the ratio "* | "rpclab: "*"--assert "* | *": no rate holds") annotate error "${line#rpclab: }" ;;
+    *" failed: the ratio "* | "rpclab: "*"--assert "* | *": no rate holds"*) annotate error "${line#rpclab: }" ;;
     *"could not tell:"* | *"is not compared"*) annotate warning "${line#rpclab: }" ;;
     esac
   done <"$1"
