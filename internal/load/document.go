@@ -85,6 +85,14 @@ func (l *Load) Complete(d result.Document, selfTest *SelfTestResult, why string)
 	}
 	for _, t := range arm.Trials {
 		selfTest.exceededBy(t.Rate)
+		if t.Capacity == nil {
+			continue
+		}
+		for _, p := range t.Capacity.Probes { // the rate of the trial is that of one of them
+			if p.Limited == "" {
+				selfTest.exceededBy(float64(p.Calls) / (p.DurationMS / 1e3))
+			}
+		}
 	}
 	arm.Config = maps.Clone(arm.Config)
 	arm.Config["generator"] = *selfTest

@@ -30,6 +30,21 @@ func TestACeilingUnderWhatTheLoadAchievedIsNotKnown(t *testing.T) {
 	}
 }
 
+// A search makes more calls in probes that fail than at the rate that holds.
+func TestACeilingUnderWhatAProbeAchievedIsNotKnown(t *testing.T) {
+	probes := []result.Probe{
+		{Rate: 100, DurationMS: 500, Calls: 50, Held: true}, {Rate: 900, DurationMS: 500, Calls: 400}, {Rate: 5000, DurationMS: 500, Calls: 1000, Limited: "late"},
+	}
+	for ceiling, known := range map[float64]bool{90: false, 700: false, 1000: true} {
+		d := result.Document{Arms: []result.Arm{{Trials: []result.Trial{{Measures: result.Measures{Rate: 100}, Capacity: &result.Capacity{Probes: probes}}}}}}
+		d.Arms[0].Config = map[string]any{}
+		d = (&Load{settings: validSettings()}).Complete(d, &SelfTestResult{CeilingRate: &ceiling}, "")
+		if figures := d.Arms[0].Config["generator"].(SelfTestResult); (figures.CeilingRate != nil) != known {
+			t.Errorf("a ceiling of %g/s after a probe with 800 calls/s is known: %v, want %v", ceiling, !known, known)
+		}
+	}
+}
+
 // A server in the process of grpc-go answered faster than any other could: its floor was below that of
 // the engine wire. Other programs only slow a self-test down, so the smallest of its floors counts.
 func TestTheFloorsOfBothEnginesAreComparable(t *testing.T) {
