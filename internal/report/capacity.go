@@ -71,7 +71,11 @@ func capacityRow(a result.Arm) []string {
 		probes = append(probes, float64(len(c.Probes)))
 		ends[c.End]++
 	}
-	if len(holds) > 0 {
+	missed := ends["from fails"] // these rounds are the worst
+	if 2*missed >= len(all) {
+		row[1], row[2] = none, "" // nor is the median known
+	}
+	if len(holds) > 0 && missed == 0 {
 		row[3] = rate(slices.Min(holds))
 	}
 	if len(fails) > 0 {
