@@ -180,6 +180,7 @@ func (r *rates) merged() (perSecond float64, window *result.Window) {
 func capacities(trials []result.Trial) *result.Capacities {
 	var all *result.Capacities
 	var rates []float64
+	missed := 0 // searches in which not even the lowest rate held
 	for _, t := range trials {
 		if t.Capacity == nil {
 			continue
@@ -188,6 +189,9 @@ func capacities(trials []result.Trial) *result.Capacities {
 			all = &result.Capacities{}
 		}
 		rate := t.Capacity.Rate
+		if lowestFailed(t) {
+			missed, rates = missed+1, append(rates, 0)
+		}
 		if t.Failed != "" || rate == 0 {
 			continue
 		}
@@ -197,6 +201,8 @@ func capacities(trials []result.Trial) *result.Capacities {
 		all.Low, all.High = min(all.Low, rate), max(all.High, rate)
 		all.Count++
 		rates = append(rates, rate)
+	}
+	if 2*missed < len(rates) {
 		all.Rate = verdict.Median(rates)
 	}
 	return all

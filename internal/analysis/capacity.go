@@ -35,6 +35,9 @@ func wasInterrupted(t result.Trial) bool {
 	return t.Capacity != nil && t.Capacity.End == string(search.Interrupted)
 }
 
+// lowestFailed says that not even the lowest rate of a search held.
+func lowestFailed(t result.Trial) bool { return t.Capacity.End == string(search.LowestFails) }
+
 // noneHeld says why a search found no rate that holds, and what to change.
 func noneHeld(found result.Capacity, limited string) string {
 	switch search.End(found.End) {

@@ -86,6 +86,21 @@ func TestAnInterruptedSearchIsNoFailedRound(t *testing.T) {
 	}
 }
 
+// A round in which not even the lowest rate held has a lower capacity than the others.
+func TestTheMedianCapacityCountsRoundsWithoutARate(t *testing.T) {
+	for missed, want := range []float64{2005, 1990, 0, 0, 0} {
+		d := searched([]float64{2020, 2010, 2000, 1980}, []float64{1, 1, 1, 1})
+		for i := range missed {
+			c := d.Arms[0].Trials[i].Capacity
+			c.Rate, c.Holds, c.End = 0, 0, string(search.LowestFails)
+			d.Arms[0].Trials[i].Failed = "no rate was found"
+		}
+		if c := Assemble(d).Arms[0].Capacity; c.Rate != want || c.Count != 4-missed {
+			t.Errorf("with %d of 4 rounds without a rate the capacity is %+v, want %g", missed, *c, want)
+		}
+	}
+}
+
 func TestASearchWithoutAnEstimateIsUndecided(t *testing.T) {
 	d := searched([]float64{200, 202, 0, 201, 200, 198}, []float64{100, 101, 99, 100, 100, 100})
 	if v := d.Verdicts[0]; v.Decision != "undecided" || v.Reason == "" {

@@ -52,7 +52,7 @@ func searches(a result.Arm) (all []result.Capacity) {
 
 func capacityRow(a result.Arm) []string {
 	row := []string{armName(a) + at(a.Cell), none, "", none, none, "", ""}
-	if c := a.Capacity; c.Count > 0 {
+	if c := a.Capacity; c.Rate > 0 {
 		row[1] = rate(c.Rate)
 		if c.Count > 1 {
 			row[2] = fromTo(c.Low, c.High, rate)
@@ -71,11 +71,7 @@ func capacityRow(a result.Arm) []string {
 		probes = append(probes, float64(len(c.Probes)))
 		ends[c.End]++
 	}
-	missed := ends["from fails"] // these rounds are the worst
-	if 2*missed >= len(all) {
-		row[1], row[2] = none, "" // nor is the median known
-	}
-	if len(holds) > 0 && missed == 0 {
+	if len(holds) > 0 && ends["from fails"] == 0 { // such a round is the worst
 		row[3] = rate(slices.Min(holds))
 	}
 	if len(fails) > 0 {

@@ -40,7 +40,9 @@ func (p Probe) Latency() Histogram {
 
 // Capacities summarizes the searches of an arm.
 type Capacities struct {
-	Rate  float64 `json:"rate"` // calls/s, the median of the searches that have an estimate
+	// Rate is the median in calls/s of the searches that have an estimate, and of those in which not even the lowest rate
+	// held, as 0. It is 0 if the median is not known.
+	Rate  float64 `json:"rate"`
 	Low   float64 `json:"low"`
 	High  float64 `json:"high"`
 	Count int     `json:"searches"` // that have an estimate

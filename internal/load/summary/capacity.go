@@ -16,7 +16,7 @@ func capacity(out io.Writer, arm result.Arm, held bool) {
 		return
 	}
 	fmt.Fprintln(out)
-	if c := arm.Capacity; c.Count > 0 {
+	if c := arm.Capacity; c.Rate > 0 {
 		text := "Capacity: " + rate(c.Rate) + " calls/s"
 		rounds := fmt.Sprintf("%d rounds", c.Count)
 		if n := len(arm.Trials); c.Count < n {

@@ -38,7 +38,7 @@ func series(arm result.Arm, quantiles []Num) Series {
 			s.Cost = append(s.Cost, Cost{Party: c.party, CPU: Num(c.used.CPU), MB: Num(float64(c.used.RSS) / 1e6)})
 		}
 	}
-	if c := arm.Capacity; c != nil && c.Count > 0 {
+	if c := arm.Capacity; c != nil && c.Rate > 0 {
 		s.Capacity = &Capacity{Rate: Num(c.Rate), Low: Num(c.Low), High: Num(c.High)}
 	}
 	return s
