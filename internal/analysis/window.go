@@ -26,8 +26,9 @@ func (m metric) cutOff(a, b result.Arm) cutOff {
 	return cut
 }
 
-// endOfWindow returns how many of the calls of a window are in flight at its end, as a logarithm of the rate, and the share that
-// one call is: the means of the trials of an arm.
+// endOfWindow returns how many of the calls of a window are in flight at its end if the servers keep up, as a logarithm of the
+// rate, and the share that one call is: the means of the trials of an arm. Calls that take more than twice as long as the
+// quickest can be those of servers that fall behind.
 func endOfWindow(arm result.Arm) (inFlight, one float64) {
 	const most = 0.99 // of the calls
 	trials := 0.0
@@ -41,7 +42,8 @@ func endOfWindow(arm result.Arm) (inFlight, one float64) {
 			continue
 		}
 		trials++
-		inFlight -= math.Log1p(-min(t.Answers().Mean/length, most))
+		answers := t.Answers()
+		inFlight -= math.Log1p(-min(answers.Mean/length, 2*answers.Min/length, most))
 		one += windows / float64(t.Calls)
 	}
 	return inFlight / max(trials, 1), one / max(trials, 1)

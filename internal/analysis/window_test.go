@@ -33,7 +33,9 @@ func keptPace(t *testing.T, round, calls int, took func(i int) time.Duration) re
 func TestAnArmThatKeepsUpMakesNoFewerCalls(t *testing.T) {
 	quick := func(int) time.Duration { return 2 * ms }
 	slow := func(int) time.Duration { return 20 * ms }
-	behind := func(i int) time.Duration { return 2*ms + time.Duration(i)*ms/2 } // it answers four fifths of the calls
+	behind := func(rate float64) func(int) time.Duration { // it answers so much of the load in the window
+		return func(i int) time.Duration { return 2*ms + time.Duration(float64(2*i)*(1/rate-1)*float64(ms)) }
+	}
 	rate := metrics[slices.IndexFunc(metrics, func(m metric) bool { return m.name == "rate" })]
 	for name, c := range map[string]struct {
 		blocks, calls int // calls of each block
@@ -45,7 +47,9 @@ func TestAnArmThatKeepsUpMakesNoFewerCalls(t *testing.T) {
 		"a quick arm in turns":         {10, 50, quick, "equivalent", "held", true}, // a block may have a call more or less
 		"a slow arm in one load":       {1, 5000, slow, "equivalent", "held", false},
 		"a slow arm in loads of 0.1 s": {1, 50, slow, "undecided", "not established", true},
-		"an arm that falls behind":     {1, 5000, behind, "worse", "failed", true},
+		"an arm that falls behind":     {1, 5000, behind(0.8), "worse", "failed", false},
+		"an arm with half of the rate": {1, 5000, behind(0.5), "worse", "failed", false},
+		"half of the rate in turns":    {10, 500, behind(0.5), "worse", "failed", false},
 	} {
 		run := func(name string, took func(int) time.Duration) result.Arm {
 			a := result.Arm{Name: name, Config: openLoad}
