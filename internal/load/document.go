@@ -90,7 +90,7 @@ func (l *Load) Complete(d result.Document, selfTest *SelfTestResult, why string)
 		}
 		for _, p := range t.Capacity.Probes { // the rate of the trial is that of one of them
 			if p.Limited == "" {
-				selfTest.exceededBy(float64(p.Calls) / (p.DurationMS / 1e3))
+				selfTest.exceededBy((float64(p.Calls) - float64(p.Errors)) / (p.DurationMS / 1e3))
 			}
 		}
 	}

@@ -33,7 +33,8 @@ func TestACeilingUnderWhatTheLoadAchievedIsNotKnown(t *testing.T) {
 // A search makes more calls in probes that fail than at the rate that holds.
 func TestACeilingUnderWhatAProbeAchievedIsNotKnown(t *testing.T) {
 	probes := []result.Probe{
-		{Rate: 100, DurationMS: 500, Calls: 50, Held: true}, {Rate: 900, DurationMS: 500, Calls: 400}, {Rate: 5000, DurationMS: 500, Calls: 1000, Limited: "late"},
+		{Rate: 100, DurationMS: 500, Calls: 50, Held: true}, {Rate: 900, DurationMS: 500, Calls: 450, Errors: 50},
+		{Rate: 5000, DurationMS: 500, Calls: 1000, Limited: "late"},
 	}
 	for ceiling, known := range map[float64]bool{90: false, 700: false, 1000: true} {
 		d := result.Document{Arms: []result.Arm{{Trials: []result.Trial{{Measures: result.Measures{Rate: 100}, Capacity: &result.Capacity{Probes: probes}}}}}}
