@@ -25,7 +25,7 @@ func quantiles(curves int) []Num {
 }
 
 func series(arm result.Arm, quantiles []Num) Series {
-	s := Series{Limited: arm.Limited != "", Lost: Num(arm.Latency.Lost), P50: Num(arm.Latency.P50), P99: Num(arm.Latency.P99), Rate: Num(arm.Rate), Elapsed: Num(arm.ElapsedMS)}
+	s := Series{Limited: arm.Limited != "", Lost: Num(arm.Latency.Lost), P50: Num(arm.Latency.P50), P99: Num(arm.Latency.P99), Rate: Num(arm.Answered()), Elapsed: Num(arm.ElapsedMS)}
 	if !arm.Latency.Empty() {
 		s.Curve = curve(arm, quantiles)
 	}
@@ -124,7 +124,7 @@ func bars(calls map[string]uint64) (all []Bar) {
 func studyFigures(figure result.Published, arm result.Arm) (all []StudyFigure) {
 	for _, b := range []StudyFigure{
 		{Metric: "elapsed, ms", Published: Num(figure.ElapsedMS), Measured: Num(arm.ElapsedMS)},
-		{Metric: "calls/s", Published: Num(figure.Rate), Measured: Num(arm.Rate)},
+		{Metric: "calls/s", Published: Num(figure.Rate), Measured: Num(arm.Answered())},
 		{Metric: "mean, ms", Published: Num(figure.Mean), Measured: Num(arm.Latency.Mean), Bound: arm.Latency.Figure("mean").Lower},
 		{Metric: "p95, ms", Published: Num(figure.P95), Measured: Num(arm.Latency.P95), Bound: arm.Latency.Figure("p95").Lower},
 		{Metric: "server memory, MB", Published: Num(figure.RSS), Measured: Num(float64(arm.Resources.Server.RSS) / 1e6)},

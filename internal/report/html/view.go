@@ -39,7 +39,7 @@ type Series struct {
 	Lost    Num    `json:"lost,omitempty"`
 	P50     Num    `json:"p50"`
 	P99     Num    `json:"p99"`
-	Rate    Num    `json:"rate"`
+	Rate    Num    `json:"rate"` // of the successful calls
 	Elapsed Num    `json:"elapsed"`
 	Curve   *Curve `json:"curve,omitempty"`
 	// Backends are of Round alone: every round draws its connections anew, so that their sum

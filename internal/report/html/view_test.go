@@ -99,6 +99,18 @@ func TestAPercentileOfLostCallsIsABoundNextToThePublishedOne(t *testing.T) {
 	}
 }
 
+// Calls that fail at once would look like a high rate.
+func TestChartsHaveTheRateOfSuccessfulCalls(t *testing.T) {
+	arm := result.Arm{Name: "a", Measures: result.Measures{Calls: 1000, Errors: map[string]uint64{"UNAVAILABLE": 900}, Rate: 500, Window: &result.Window{LengthMS: 2000, AnsweredRate: 50}}}
+	if rate := ViewOf(result.Document{Arms: []result.Arm{arm}}).Series[0].Rate; rate != 50 {
+		t.Errorf("the rate of the series is %g, want 50", float64(rate))
+	}
+	want := []StudyFigure{{Metric: "calls/s", Published: 60, Measured: 50}}
+	if got := studyFigures(result.Published{Rate: 60}, arm); !slices.Equal(got, want) {
+		t.Errorf("the figures are %+v, want %+v", got, want)
+	}
+}
+
 // A chart marks the percentiles of lost calls as lower bounds.
 func TestTheShareOfLostCallsIsPartOfTheView(t *testing.T) {
 	lost := spreadOver(t, 100)

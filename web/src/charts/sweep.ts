@@ -7,7 +7,7 @@ import { grid, armStyle, plot } from "./style";
 import { logTicks, paddedRange } from "./ticks";
 
 // With each metric, the q of its percentile: one in q calls exceeds it. 0: it is no percentile.
-const METRICS = [["p50", "p50, ms", 2], ["p99", "p99, ms", 100], ["rate", "calls/s", 0]] as const;
+const METRICS = [["p50", "p50, ms", 2], ["p99", "p99, ms", 100], ["rate", "answered/s", 0]] as const;
 
 export const sweep: Chart = {
   title: "Metrics in each cell",
