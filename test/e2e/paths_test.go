@@ -19,8 +19,11 @@ func TestFilesForOthersHaveNoPaths(t *testing.T) {
 		t.Fatal(err)
 	}
 	written := func(args ...string) string {
-		all := ""
-		for _, format := range []string{"json", "html", "md", "junit"} {
+		all, formats := "", []string{"json", "html", "md", "junit", "csv"}
+		if args[0] == "report" {
+			formats = append(formats, "benchstat", "k6-summary")
+		}
+		for _, format := range formats {
 			path := filepath.Join(data, "out."+format)
 			args = append(args, "--"+format, path)
 			defer func() {
@@ -32,7 +35,7 @@ func TestFilesForOthersHaveNoPaths(t *testing.T) {
 		if s := rpclabIn(t, data, args...); s.code != 0 {
 			t.Fatalf("%v: exit code %d\n%s", args, s.code, s.stderr)
 		}
-		for _, format := range []string{"json", "html", "md", "junit"} {
+		for _, format := range formats {
 			text, err := os.ReadFile(filepath.Join(data, "out."+format))
 			if err != nil {
 				t.Fatal(err)
