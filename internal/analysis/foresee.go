@@ -170,7 +170,7 @@ func worstPairs(e result.Earlier, arms []string) map[string]verdict.Precision {
 		if !slices.Contains(arms, n.A) || !slices.Contains(arms, n.B) {
 			continue
 		}
-		p := verdict.Precision{Error: n.Error, Freedom: n.Freedom, Rounds: float64(cmp.Or(n.Rounds, e.Rounds))}.After(float64(e.Rounds))
+		p := verdict.Precision{Error: n.Error, Freedom: n.Freedom, Raised: n.Raised, Rounds: float64(cmp.Or(n.Rounds, e.Rounds))}.After(float64(e.Rounds))
 		if other, known := worst[n.Metric]; !known || p.Error > other.Error {
 			worst[n.Metric] = p
 		}

@@ -52,6 +52,11 @@ func TestAPlanSharesTheErrorAsItsRunWill(t *testing.T) {
 			t.Errorf("%s: 4 rounds detect %.4f and 12 detect %.4f, want %g and %g", name, few, many, c.few, c.many)
 		}
 	}
+	late := result.Earlier{Rounds: 4, Noise: []result.Noise{{Metric: "latency_p50", A: "other", B: "base", Error: 0.04, Freedom: 6, Raised: 0.02}}}
+	p := result.Plan{Arms: []string{"base", "other"}, Pairs: 1, Fewest: result.PlannedRun{Rounds: 4}, Most: result.PlannedRun{Rounds: 4}}
+	if got, want := Foresee(p, []result.Earlier{late}).Most.Tells["latency_p50"], 1.144*math.Exp(0.02); math.Abs(got-want) > 0.001 {
+		t.Errorf("late calls that can have changed the ratio by 2 %%: 4 rounds detect %.4f, want %.4f", got, want)
+	}
 	d := arms(t, 10.9, 9.4, 10.6, 9.2, 10.3)
 	d.Arms = append(d.Arms, d.Arms[0], d.Arms[1])
 	d.Arms[2].Name, d.Arms[3].Name, d.Arms[3].Control = "third", "other-again", "other"

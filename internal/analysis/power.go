@@ -79,7 +79,7 @@ func longerRun(v result.Verdict, difference float64, d result.Document, took tim
 		made = max(made, lastRound(arm)) // fewer than planned after an interrupt
 	}
 	ofPair := min(lastRound(arms[result.ArmKey{Name: v.A, Cell: v.Cell.Key()}]), lastRound(arms[result.ArmKey{Name: v.B, Cell: v.Cell.Key()}]))
-	p := verdict.Precision{Error: v.Power.Error, Freedom: v.Power.Freedom, Rounds: float64(v.Rounds), Alpha: 1 - v.Level, Margin: d.Margin}
+	p := verdict.Precision{Error: v.Power.Error, Freedom: v.Power.Freedom, Rounds: float64(v.Rounds), Alpha: 1 - v.Level, Margin: d.Margin, Raised: v.Power.Raised}
 	if d.TimeLimitMS == 0 { // the longer run has fixed rounds (--rounds), so no other look has a share of its error
 		p.Alpha /= verdict.ErrorShare(d.Looks, ofPair)
 	}

@@ -54,6 +54,11 @@ func TestAnUndecidedRunSaysHowMuchLongerItMustBe(t *testing.T) {
 	if len(d.Longer) == 0 || d.Longer[0].Metric != "latency_p50" || d.Longer[0].Rounds != l.Rounds {
 		t.Errorf("the document says %+v", d.Longer)
 	}
+	late := v
+	late.Power = &result.Power{Error: v.Power.Error, Freedom: v.Power.Freedom, Raised: 0.02}
+	if longer := longerRun(late, 0.1, d, d.Lasted()); longer == nil || longer.Rounds <= l.Rounds {
+		t.Errorf("with late calls that can have changed the ratio by 2 %% a longer run is %+v, want more than %d rounds", longer, l.Rounds)
+	}
 }
 
 func TestADecidedRunNeedsNoMoreTime(t *testing.T) {

@@ -68,6 +68,9 @@ func TestFewLateGroupsWidenTheIntervalOfAPercentile(t *testing.T) {
 		if says := strings.Contains(strings.Join(v.Notes, "\n"), said); says != (c.late == 1 && c.want == "equivalent") {
 			t.Errorf("%s late: the notes are %q", name, v.Notes)
 		}
+		if p := v.Power; (p.Raised > 0) != (c.late == 1 && c.want == "equivalent") {
+			t.Errorf("%s late: the power is %+v", name, p)
+		}
 		before := d // the lower end of the interval allows for lateness of the arm other, and the upper for that of base
 		before.Arms = d.Arms[:1]
 		after := d

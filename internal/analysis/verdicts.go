@@ -203,7 +203,7 @@ func powerOf(p verdict.Precision) *result.Power {
 	if p.Rounds < verdict.MinRounds || !(p.Freedom > 0) {
 		return nil
 	}
-	return &result.Power{Ratio50: p.Ratio(0.5), Ratio80: p.Ratio(usualPower), Ratio95: p.Ratio(0.95), Error: p.Error, Freedom: p.Freedom}
+	return &result.Power{Ratio50: p.Ratio(0.5), Ratio80: p.Ratio(usualPower), Ratio95: p.Ratio(0.95), Error: p.Error, Freedom: p.Freedom, Raised: p.Raised}
 }
 
 // ranks returns the p-value of the Mann-Whitney U test; 0: a value is missing.

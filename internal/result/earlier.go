@@ -37,8 +37,9 @@ type Noise struct {
 	Metric  string  `json:"metric"`
 	A       string  `json:"a"`
 	B       string  `json:"b"`
-	Error   float64 `json:"error"` // as in [Power], with Freedom
+	Error   float64 `json:"error"` // as in [Power], with Freedom and Raised
 	Freedom float64 `json:"freedom"`
+	Raised  float64 `json:"raised,omitempty"`
 	// Rounds is the number of rounds that it is of. A cell of arms in turns may end before others; 0: those of the run.
 	Rounds int `json:"rounds,omitempty"`
 }
@@ -70,7 +71,7 @@ func EarlierOf(d Document) Earlier {
 	for _, v := range d.Verdicts {
 		if v.Power != nil && !v.Unfit && v.Kind.AnswersQuestion() {
 			rounds := RoundsOf(arms[ArmKey{Name: v.A, Cell: v.Cell.Key()}].Trials)
-			e.Noise = append(e.Noise, Noise{v.Metric, v.A, v.B, v.Power.Error, v.Power.Freedom, rounds})
+			e.Noise = append(e.Noise, Noise{v.Metric, v.A, v.B, v.Power.Error, v.Power.Freedom, v.Power.Raised, rounds})
 		}
 	}
 	return e

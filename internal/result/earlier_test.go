@@ -14,7 +14,7 @@ func TestAPlanReadsNoDocumentsOfEarlierRuns(t *testing.T) {
 		d := sampleDocument(t)
 		d.ID, d.Started = id, start.Add(time.Duration(minute)*time.Minute)
 		d.Verdicts = []Verdict{
-			{Metric: "latency_p50", A: "pool", B: "shared", Kind: OfBaseline, Power: &Power{Error: 0.02, Freedom: 3}},
+			{Metric: "latency_p50", A: "pool", B: "shared", Kind: OfBaseline, Power: &Power{Error: 0.02, Freedom: 3, Raised: 0.01}},
 			{Metric: "latency_p50", A: "again", B: "shared", Kind: OfControl, Power: &Power{Error: 0.02, Freedom: 3}},
 		}
 		change(&d)
@@ -36,7 +36,7 @@ func TestAPlanReadsNoDocumentsOfEarlierRuns(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if noise := got[0].Noise; len(noise) != 1 || noise[0] != (Noise{Metric: "latency_p50", A: "pool", B: "shared", Error: 0.02, Freedom: 3}) {
+	if noise := got[0].Noise; len(noise) != 1 || noise[0] != (Noise{Metric: "latency_p50", A: "pool", B: "shared", Error: 0.02, Freedom: 3, Raised: 0.01}) {
 		t.Errorf("the noise is %+v, want that of the verdict that answers the question", noise)
 	}
 }

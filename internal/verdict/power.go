@@ -15,13 +15,14 @@ type Precision struct {
 	Rounds  float64 // from which Error and Freedom were estimated
 	Alpha   float64 // 1 - the level of the interval
 	Margin  float64 // as a share; 0 means [DefaultMargin]
+	Raised  float64 // by how much late calls can have raised either arm at most, as in [Options]
 }
 
 // Precision returns the precision of a comparison with these options. It is zero if it is not known. More than half
 // of all estimates from a few rounds are below the true error. So Precision returns the error of which half are.
 func (v Verdict) Precision(o Options) Precision {
 	o = o.withDefaults()
-	p := Precision{Error: v.Error, Freedom: v.Freedom, Rounds: float64(v.Rounds), Alpha: o.alpha(), Margin: o.Margin}
+	p := Precision{Error: v.Error, Freedom: v.Freedom, Rounds: float64(v.Rounds), Alpha: o.alpha(), Margin: o.Margin, Raised: max(o.Raised[0], o.Raised[1])}
 	if !o.Consecutive && p.Freedom > 0 { // the error of cycles includes what they may share, and is not too small
 		p.Error /= p.estimate(0)
 	}
@@ -29,7 +30,7 @@ func (v Verdict) Precision(o Options) Precision {
 }
 
 // Ratio returns the smallest true ratio over 1 that the comparison detects with a probability of power, if the
-// noise stays the same. It detects 1/ratio with the same probability.
+// noise stays the same. It detects 1/ratio with at least this probability.
 func (p Precision) Ratio(power float64) float64 {
 	low, high := 0.0, 1.0
 	errors, bar := p.draws(), p.bar()
@@ -109,14 +110,14 @@ func (p Precision) detects(log float64, errors []float64, bar float64) float64 {
 		margin = DefaultMargin
 	}
 	if !(p.Error > 0) { // no noise
-		if log > math.Log1p(margin) {
+		if log > max(p.Raised, math.Log1p(margin)) {
 			return 1
 		}
 		return 0
 	}
 	sum := 0.0
 	for _, estimated := range errors {
-		sum += normalBelow((log - max(bar*estimated, math.Log1p(margin))) / p.Error)
+		sum += normalBelow((log - max(bar*estimated+p.Raised, math.Log1p(margin))) / p.Error)
 	}
 	return sum / float64(len(errors))
 }
