@@ -21,6 +21,7 @@ type wholeRun struct {
 	share       float64
 	louder      string  // the arm with three times the noise of the others
 	failed      bool    // the first headline metric is failed calls and not p50
+	late        float64 // share of the blocks of every arm whose calls the generator sends late
 	noise       float64 // deviation of the p50 of an arm in a round or cycle; that of p99 is twice that
 }
 
@@ -48,6 +49,9 @@ func (w wholeRun) document() result.Document {
 	}
 	for _, name := range []string{"base", "again", "same", "near", "slow"} {
 		arm := result.Arm{Name: name}
+		if w.late > 0 {
+			arm.Config = openLoad
+		}
 		if name == "again" {
 			arm.Control = "base"
 		}
@@ -97,15 +101,22 @@ func (w wholeRun) run(r *rand.Rand) ([]result.Verdict, int) {
 		d.Arms = slices.DeleteFunc(d.Arms, func(a result.Arm) bool { return a.Name == "near" })
 	}
 	p50, p99 := w.drawn(d, last*perRound, r)
+	var losses [][]float64 // of rounds; those of arms in turns are neighbours
+	for range d.Arms {
+		if w.failed {
+			losses = append(losses, w.neighbours(last, r))
+		}
+	}
 	for round := 1; ; round++ {
 		for i := range d.Arms {
 			trial := measuredTrial(round, p50[i][round-1], p99[i][round-1])
 			if w.failed {
-				trial.Errors = map[string]uint64{"UNAVAILABLE": w.lost(d.Arms[i].Name, r)}
+				trial.Errors = map[string]uint64{"UNAVAILABLE": lost(d.Arms[i].Name, losses[i][round-1] > 0.43, r)}
 			}
 			for cycle := (round - 1) * w.cycles; cycle < round*w.cycles; cycle++ {
-				of := measuredTrial(cycle+1, p50[i][cycle], p99[i][cycle])
-				trial.Blocks = append(trial.Blocks, result.Block{Cycle: cycle + 1, Calls: of.Calls, Latency: of.Latency})
+				late := w.lateness(r)
+				of := measuredTrial(cycle+1, p50[i][cycle]+late, p99[i][cycle]+late)
+				trial.Blocks = append(trial.Blocks, result.Block{Cycle: cycle + 1, Calls: of.Calls, Latency: of.Latency, Lateness: result.Histogram{P50: late, P99: late}})
 			}
 			d.Arms[i].Trials, d.Arms[i].Calls = append(d.Arms[i].Trials, trial), d.Arms[i].Calls+trial.Calls
 		}
@@ -122,12 +133,20 @@ func measuredTrial(round int, p50, p99 float64) result.Trial {
 	return result.Trial{Round: round, Measures: result.Measures{Calls: 1000, Latency: result.Histogram{HDR: "not read", P50: p50, P99: p99}}}
 }
 
+// lateness returns how late the calls of a block are sent, in ms: most are not late.
+func (w wholeRun) lateness(r *rand.Rand) float64 {
+	if w.late == 0 || r.Float64() >= w.late {
+		return 0
+	}
+	return 1.2 + 3*r.ExpFloat64()
+}
+
 // lost returns how many calls of a trial fail: none, or many at once in every third trial. The arm slow loses more.
-func (w wholeRun) lost(arm string, r *rand.Rand) uint64 {
+func lost(arm string, loses bool, r *rand.Rand) uint64 {
 	switch {
 	case arm == "slow":
 		return 4 + uint64(r.IntN(4))
-	case r.IntN(3) == 0:
+	case loses:
 		return 1 + uint64(r.IntN(3))
 	}
 	return 0
@@ -178,6 +197,8 @@ func TestCoverageOfWholeRuns(t *testing.T) {
 		{name: "cycles, 2 %, autocorrelation 0.7", noise: 0.02, cycles: 10, correlation: 0.7, share: 1, looks: []int{2, 4, 8}},
 		{name: "cycles, 2 %, half of it autocorrelated, 0.7", noise: 0.02, cycles: 10, correlation: 0.7, share: 0.5, looks: []int{2, 4, 8}},
 		{name: "cycles, 1 %, half of it, 0.7, the baseline 3 ×", noise: 0.01, cycles: 10, correlation: 0.7, share: 0.5, louder: "base", looks: []int{2, 4, 8}},
+		{name: "cycles, 2 %, independent, 1 % of the blocks late", noise: 0.02, cycles: 10, late: 0.01, looks: []int{2, 4, 8}},
+		{name: "5 cycles a round, 2 %, autocorrelation 0.7, first the failed calls", noise: 0.02, cycles: 5, correlation: 0.7, share: 1, failed: true, looks: []int{8, 16}},
 	}
 	if *testkit.Sims < 1000 {
 		all = all[:2]
