@@ -180,7 +180,7 @@ func (w wholeRun) wrong(all []result.Verdict) bool {
 func TestCoverageOfWholeRuns(t *testing.T) {
 	t.Parallel() // each test has its own random numbers
 	rows := []string{
-		"| noise | looks | runs with a wrong verdict | slower by 5 % found | of rounds or cycles, on average |",
+		"| noise | looks after rounds or cycles | runs with a wrong verdict | slower by 5 % found | rounds or cycles of a run, on average |",
 		"|---|---|--:|--:|--:|",
 	}
 	all := []wholeRun{

@@ -158,7 +158,7 @@ func (s narrowest) half(r run) float64 {
 func TestPowerOfTheNarrowestInterval(t *testing.T) {
 	t.Parallel() // each test has its own random numbers
 	rows := []string{
-		"| verdicts | cycles | most misses, allowed | seen | width | narrowest possible | and never under Student's | independent values covered | by the narrowest | and never under Student's |",
+		"| verdicts | cycles | misses allowed | most misses seen | width | narrowest possible | narrowest over Student's | independent values covered | by the narrowest | by the narrowest over Student's |",
 		"|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
 	}
 	if *testkit.Sims < 1000 {
