@@ -55,6 +55,9 @@ func Foresee(p result.Plan, earlier []result.Earlier) result.Plan {
 			}
 			run.Tells[metric] = middle(ratios)
 		}
+		if len(p.ByRank) > 0 && cmp.Or(p.Design, experiment.Isolated) == experiment.Isolated { // rounds in turns are not independent
+			run.InOrder = verdict.RankShare(run.Rounds, shared)
+		}
 		run.TookMS, run.LoadMS = duration(p, run.Rounds, earlier), leastLoad(p, run.Rounds)
 	}
 	if took := p.Most.TookMS; took != nil && p.TimeLimitMS > 0 {
@@ -139,10 +142,7 @@ func leastLoad(p result.Plan, rounds int) (all float64) {
 // RoundsForVerdict returns the smallest number of rounds with which a run can have verdicts on its headline. Metrics that
 // are compared by their order take more rounds the more pairs and looks share the error.
 func RoundsForVerdict(d result.Document) int {
-	byOrder := func(name string) bool {
-		return slices.ContainsFunc(namedMetrics, func(m metric) bool { return m.name == name && m.byRank })
-	}
-	if len(d.Headline) == 0 || slices.ContainsFunc(d.Headline, func(name string) bool { return !byOrder(name) }) {
+	if ranked := len(ByRank(d)); ranked == 0 || ranked < len(d.Headline) {
 		return experiment.FewestRounds(d.Design)
 	}
 	o := verdict.Options{Family: Pairs(d)}
@@ -150,6 +150,17 @@ func RoundsForVerdict(d result.Document) int {
 		o.Share = verdict.ErrorShare(d.Looks, d.Looks[0])
 	}
 	return verdict.RankRounds(o)
+}
+
+// ByRank returns the headline metrics that are compared by the order of their trials.
+func ByRank(d result.Document) (names []string) {
+	all, _ := headline(d)
+	for _, m := range all {
+		if m.byRank {
+			names = append(names, m.name)
+		}
+	}
+	return names
 }
 
 // Pairs returns how many pairs of arms answer the question of a run, in all cells. They share its error.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"rpclab/internal/result"
+	"rpclab/internal/verdict"
 )
 
 func TestAPlanTellsMoreWithMoreRounds(t *testing.T) {
@@ -64,6 +65,25 @@ func TestAPlanSharesTheErrorAsItsRunWill(t *testing.T) {
 		if want := 1 - 0.05/float64(Pairs(d)); v.Kind.AnswersQuestion() && !v.Secondary && math.Abs(v.Level-want) > 1e-9 {
 			t.Errorf("the run compares %s with %s at the level %g, and a plan expects %g", v.A, v.B, v.Level, want)
 		}
+	}
+}
+
+// No noise is needed to know what ranks detect. A plan of arms in turns does not know it, because their rounds may share
+// something.
+func TestAPlanSaysWhatRanksDetect(t *testing.T) {
+	for _, design := range []string{"isolated", "interleaved"} {
+		p := result.Plan{Design: design, ByRank: []string{"failed"}, Pairs: 10, Looks: []int{6, 12}, Fewest: result.PlannedRun{Rounds: 6}, Most: result.PlannedRun{Rounds: 12}}
+		p = Foresee(p, nil)
+		few, many := 1.0, verdict.RankShare(12, verdict.Options{Family: 10, Share: 0.5})
+		if design != "isolated" {
+			few, many = 0, 0
+		}
+		if p.Fewest.InOrder != few || p.Most.InOrder != many {
+			t.Errorf("%s: 6 rounds need %g of the pairs in the same order and 12 rounds %g, want %g and %g", design, p.Fewest.InOrder, p.Most.InOrder, few, many)
+		}
+	}
+	if p := Foresee(result.Plan{Pairs: 1, Most: result.PlannedRun{Rounds: 12}}, nil); p.Most.InOrder != 0 {
+		t.Errorf("a plan without metrics that are compared by rank has a share of %g", p.Most.InOrder)
 	}
 }
 

@@ -20,7 +20,7 @@ func (p Plan) Needs(to result.Plan) result.Plan {
 	to.Missing, to.Unavailable = lacking(p.Tools(), tool.Tool.Find)
 	d := header(p.Plan, p.trials, Options{})
 	to.Pairs, to.Loads = analysis.Pairs(d), result.LoadTimes(d)
-	to.RoundsForVerdict = analysis.RoundsForVerdict(d)
+	to.Headline, to.ByRank, to.RoundsForVerdict = p.Headline, analysis.ByRank(d), analysis.RoundsForVerdict(d)
 	for i, l := range to.Loads {
 		for _, t := range p.trials {
 			if t.Round == 1 && t.Arm == l.Arm && result.Cell(t.Cell).Key() == l.Cell {

@@ -53,8 +53,13 @@ func TestAPlanCountsThePairsThatShareTheError(t *testing.T) {
 // Failed calls are compared by rank, which takes the more rounds the more pairs there are.
 func TestAPlanSaysHowManyRoundsAVerdictNeeds(t *testing.T) {
 	for name, want := range map[string]int{"channels": 1, "contracts": 5, "rollout": 6, "policies": 4, "budget": 4} {
-		if got := planned(t, name, experiment.Options{}).RoundsForVerdict; got != want {
-			t.Errorf("%s: %d rounds, want %d", name, got, want)
+		p := planned(t, name, experiment.Options{})
+		if p.RoundsForVerdict != want {
+			t.Errorf("%s: %d rounds, want %d", name, p.RoundsForVerdict, want)
+		}
+		byRank := map[string][]string{"contracts": {"failed"}, "rollout": {"failed"}, "policies": {"failed"}}[name]
+		if !slices.Equal(p.ByRank, byRank) || len(p.Headline) == 0 {
+			t.Errorf("%s: %v are compared by rank of %v, want %v", name, p.ByRank, p.Headline, byRank)
 		}
 	}
 }

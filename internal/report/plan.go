@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -90,6 +91,9 @@ func plannedRuns(p *page, d result.Plan) {
 	case most.LoadMS > 0:
 		p.item("takes: the time of the loads alone. How long starts and calls take is not known.")
 	}
+	if text := ranksOfPlan(d); text != "" {
+		p.item(text)
+	}
 	if len(metrics) > 0 {
 		text := "detects: the smallest difference that 80 % of such runs detect in every pair, estimated from the noise of " + from + "."
 		if d.Scaled {
@@ -102,6 +106,12 @@ func plannedRuns(p *page, d result.Plan) {
 		p.alarm(fmt.Sprintf("The run detects no difference: a verdict needs %s. Add --rounds %d.", plural(d.RoundsForVerdict, "round"), d.RoundsForVerdict))
 		return
 	}
+	if len(d.ByRank) > 0 && len(d.ByRank) == len(d.Headline) { // no run shows a noise
+		if d.Most.InOrder == 0 {
+			p.item("The differences that it detects are not known: rounds in turns, which are compared by rank, may depend on each other.")
+		}
+		return
+	}
 	why := "no run of this experiment on this machine is stored"
 	switch {
 	case d.PilotMS > 0:
@@ -110,6 +120,29 @@ func plannedRuns(p *page, d result.Plan) {
 		why = "the earlier runs had too few rounds"
 	}
 	p.item("The differences that it detects are not known: " + why + ". A short run measures the noise: `" + clean(d.Pilot) + "`" + pilotAdvice(d))
+}
+
+// ranksOfPlan says which differences of metrics that are compared by rank the run detects; "": there are none, or it has too
+// few rounds.
+func ranksOfPlan(d result.Plan) string {
+	if d.Most.InOrder == 0 {
+		return ""
+	}
+	var names []string
+	for _, metric := range d.ByRank {
+		names = append(names, shortName(metric))
+	}
+	detects := func(run result.PlannedRun) string {
+		if run.InOrder == 1 {
+			return fmt.Sprintf("in %d rounds if every trial of one arm exceeds every trial of the other", run.Rounds)
+		}
+		return fmt.Sprintf("in %d rounds if trials of one arm exceed those of the other in %.0f %% of all pairs", run.Rounds, math.Ceil(100*run.InOrder-1e-9))
+	}
+	text := detects(d.Most)
+	if first := d.Fewest; first.InOrder > 0 && first.Rounds < d.Most.Rounds {
+		text = detects(first) + ", " + text
+	}
+	return and(names) + ": compared by rank, so a difference is detected " + text + "."
 }
 
 // sourceOfPlan returns what was measured before, and its load at the start of a sentence.

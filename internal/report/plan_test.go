@@ -28,6 +28,32 @@ func TestDifferencesOfAPlan(t *testing.T) {
 	}
 }
 
+// No run shows a noise of metrics that are compared by rank, so the plan advises none.
+func TestAPlanOfRanksSaysWhatTheyDetect(t *testing.T) {
+	for name, c := range map[string]struct {
+		headline []string
+		few, all float64
+		want     string
+		advises  bool
+	}{
+		"two looks":      {[]string{"failed", "followed"}, 1, 0.8609, "failed and followed: compared by rank, so a difference is detected in 6 rounds if every trial of one arm exceeds every trial of the other, in 12 rounds if trials of one arm exceed those of the other in 87 % of all pairs.", false},
+		"one can decide": {[]string{"failed", "followed"}, 0, 1, "is detected in 12 rounds if every trial of one arm exceeds every trial of the other.", false},
+		"arms in turns":  {[]string{"failed", "followed"}, 0, 0, "not known: rounds in turns, which are compared by rank, may depend on each other.", false},
+		"after a p99":    {[]string{"p99", "failed", "followed"}, 1, 1, "failed and followed: compared by rank", true},
+	} {
+		p := result.Plan{Headline: c.headline, ByRank: []string{"failed", "followed"}, RoundsForVerdict: 5,
+			Fewest: result.PlannedRun{Rounds: 6, InOrder: c.few}, Most: result.PlannedRun{Rounds: 12, InOrder: c.all}}
+		var out strings.Builder
+		if err := Plan(&out, p, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(strings.Fields(out.String()), " ")
+		if advises := strings.Contains(text, "A short run measures the noise"); !strings.Contains(text, c.want) || advises != c.advises {
+			t.Errorf("%s: want %q, and advice on the noise: %v, in\n%s", name, c.want, c.advises, out.String())
+		}
+	}
+}
+
 func TestAPlanSaysWhatItsTimeIsEstimatedFrom(t *testing.T) {
 	took := func(low, high float64) *[2]float64 { return &[2]float64{low, high} }
 	for name, c := range map[string]struct {

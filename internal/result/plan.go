@@ -25,6 +25,10 @@ type Plan struct {
 	// Looks are the numbers of rounds after which the run examines its verdicts; empty: the number is fixed.
 	Looks  []int   `json:"looks,omitempty"`
 	Margin float64 `json:"margin"` // the largest difference that counts as none, as a share
+	// Headline are the metrics that answer the question, as the experiment names them; empty: it names none. Those of
+	// ByRank are compared by the order of their trials, whatever the noise is.
+	Headline []string `json:"headline,omitempty"`
+	ByRank   []string `json:"by_rank,omitempty"`
 	// RoundsForVerdict is the smallest number of rounds with which verdicts are possible.
 	RoundsForVerdict int `json:"rounds_for_verdict"`
 	// From are the IDs of the earlier runs on this machine from which times, differences and memory are
@@ -62,4 +66,7 @@ type PlannedRun struct {
 	// Tells are the smallest true ratios that 80 % of such runs detect in every pair, by headline metric;
 	// empty: not known, or the run has too few rounds for a verdict.
 	Tells map[string]float64 `json:"tells"`
+	// InOrder is the smallest share of all pairs of a trial of each arm that must have the same order for a verdict on
+	// the metrics of [Plan.ByRank]; 0: not known, or the run has too few rounds for a verdict.
+	InOrder float64 `json:"in_order,omitempty"`
 }

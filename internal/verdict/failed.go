@@ -137,6 +137,16 @@ func RankRounds(o Options) int {
 	return n
 }
 
+// RankShare is the smallest share of all pairs of a trial of each arm that must have the same order so that [CompareRanks]
+// decides after n independent rounds; 0: it cannot decide.
+func RankShare(n int, o Options) float64 {
+	beyond := rankSumTail(n, n, o.withDefaults().alpha()/2)
+	if beyond == 0 || n < MinRounds {
+		return 0
+	}
+	return 1 - float64(beyond-1)/float64(n*n)
+}
+
 // rankSumTail returns how many of the smallest values of the Mann-Whitney statistic of samples of n and m values
 // have a total probability of at most p. If one has over 50 values it uses the normal approximation.
 func rankSumTail(n, m int, p float64) int {

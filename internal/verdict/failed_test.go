@@ -104,6 +104,32 @@ func TestTheIntervalOfRanksInvertsTheTest(t *testing.T) {
 	}
 }
 
+// A decision needs so many pairs of trials in the same order, and no more.
+func TestRanksDecideByTheShareOfPairsInTheSameOrder(t *testing.T) {
+	for _, c := range []struct{ rounds, family int }{{4, 1}, {5, 6}, {6, 10}, {8, 3}, {12, 10}, {12, 1}} {
+		o := Options{Family: c.family, LowerIsBetter: true}
+		n, share := c.rounds, RankShare(c.rounds, o)
+		others := int(math.Round((1 - share) * float64(n*n))) // pairs in the other order
+		for more, want := range []Decision{Worse, Undecided} {
+			a, b, left := make([]float64, n), make([]float64, n), others+more
+			for i := range a {
+				above := min(left, n) // values of b over that of a
+				a[i], b[i] = float64(10*(n-above)+15)+0.01*float64(i), float64(10*i+20)
+				left -= above
+			}
+			if v := CompareRanks(pairsOf(a, b), o); v.Decision != want {
+				t.Errorf("%d rounds, one of %d verdicts: %d of %d pairs in the other order are %s (p %.3g), want %s", n, c.family, others+more, n*n, v.Decision, RankSum(a, b), want)
+			}
+		}
+	}
+	if few, many := RankShare(6, Options{Family: 10}), RankShare(12, Options{Family: 10}); few != 1 || !(0.5 < many && many < 0.9) {
+		t.Errorf("6 rounds need a share of %g and 12 rounds %g, want all and fewer", few, many)
+	}
+	if share := RankShare(5, Options{Family: 10}); share != 0 {
+		t.Errorf("5 rounds, one of 10 verdicts: a share of %g, want none", share)
+	}
+}
+
 // If one backend is killed, a trial loses many calls at once or none. Equal arms must not differ more often
 // than allowed. A test that counts calls finds a difference in up to half of the runs.
 func TestCoverageOfClusteredFailures(t *testing.T) {
