@@ -9,8 +9,8 @@ import (
 	"rpclab/internal/verdict"
 )
 
-// limit says how the load generator limited the metric in an arm. Late calls limit a percentile if they can have changed it
-// by more than the margin. A smaller change makes its interval wider.
+// limit says how the load generator limited the metric in an arm. Late calls limit a percentile, or the mean, if they can have
+// changed it by more than the margin. A smaller change makes its interval wider.
 func (m metric) limit(arm result.Arm, margin float64) string {
 	if limited := m.limitOfTrials(arm); limited != "" {
 		return limited
@@ -21,9 +21,9 @@ func (m metric) limit(arm result.Arm, margin float64) string {
 	return ""
 }
 
-// limitOfTrials says how the load generator limited the metric in any trial of an arm. Late calls limit the mean if they were
-// late on average, and the rate of an open loop if they moved many calls out of the window. They limit a percentile in a way
-// of its own (raised). A late call can fail or arrive all the same.
+// limitOfTrials says how the load generator limited the metric in any trial of an arm. Late calls limit the rate of an open
+// loop if they moved many calls out of the window. They limit percentiles and the mean in a way of their own (raised). A late
+// call can fail or arrive all the same.
 func (m metric) limitOfTrials(arm result.Arm) (limited string) {
 	late := false
 	for _, t := range arm.Trials {
@@ -33,15 +33,9 @@ func (m metric) limitOfTrials(arm result.Arm) (limited string) {
 			return t.Limited
 		}
 		late = late || byLateness
-		switch {
-		case paced:
+		if paced {
 			limited = cmp.Or(limited, lateOfWindow(t))
-		case m.at != nil && m.tail == 0 && byLateness:
-			limited = cmp.Or(limited, verdict.Late(m.short(), m.at(t.AnswersLateness()), m.at(t.Answers())))
 		}
-	}
-	if m.at != nil && m.tail == 0 && arm.Scheduled() { // of all trials: one late call is much of the mean of a short block
-		limited = cmp.Or(limited, verdict.Late(m.short(), m.at(arm.AnswersLateness()), m.at(arm.Answers())))
 	}
 	if late {
 		return limited
@@ -67,18 +61,18 @@ func isOpen(arm result.Arm) bool {
 	return settings.Open || settings.Load != nil && settings.Load.Open != nil
 }
 
-// raise is by how much late calls can have raised a percentile.
+// raise is by how much late calls can have raised a percentile or the mean.
 type raise struct {
 	most     float64 // of the mean logarithm
 	late, of int     // trials, or groups of cycles
 	first    string  // how late the first of them was
 }
 
-// raised returns by how much calls that were sent late can have raised a percentile of an arm at most. Without lateness, a
+// raised returns by how much calls that were sent late can have raised a percentile, or the mean, of an arm at most. Without lateness, a
 // late trial would have had a lower value, and at worst the lowest of the trials that were on time. Calls that were late at
 // another percentile, or that of lost calls, which count as their deadline, do not count.
 func (m metric) raised(arm result.Arm) (r raise) {
-	if m.tail == 0 || m.at == nil {
+	if m.at == nil {
 		return r
 	}
 	var late []result.Trial
@@ -108,9 +102,9 @@ func (m metric) raised(arm result.Arm) (r raise) {
 	return r
 }
 
-// late says how late the calls of a trial were at the percentile; "": they were on time.
+// late says how late the calls of a trial were at the percentile, or on average; "": they were on time.
 func (m metric) late(arm result.Arm, t result.Trial) string {
-	ofLost := m.allDue && t.Latency.AtLeast(100*(1-m.tail))
+	ofLost := m.tail > 0 && m.allDue && t.Latency.AtLeast(100*(1-m.tail))
 	if ofLost || t.LimitedBy != result.LimitedByLateness && !arm.Scheduled() {
 		return ""
 	}

@@ -107,6 +107,35 @@ func TestByHowMuchLateCallsCanHaveRaisedAPercentile(t *testing.T) {
 	}
 }
 
+// In one of 20 rounds all calls of an arm are 0.9 ms late: that can have raised its mean by 2 %. In half of the rounds, it can
+// have raised the mean by more than the margin.
+func TestOneLateRoundLeavesTheMean(t *testing.T) {
+	for every, unfit := range map[int]bool{20: false, 2: true} {
+		d := result.Document{Baseline: "one", Design: "interleaved", Rounds: 20}
+		for _, name := range []string{"one", "other"} {
+			arm := result.Arm{Name: name, Config: openLoad}
+			for round := range 20 {
+				var blocks []result.Trial
+				for i := range 5 {
+					late := 0
+					if name == "other" && round%every == 1 {
+						late = 50
+					}
+					blocks = append(blocks, pacedBlock(t, 5*round+i+1, late, 900*time.Microsecond))
+				}
+				arm.Trials = append(arm.Trials, MergeBlocks(result.Trial{Round: round + 1}, blocks))
+			}
+			d.Arms = append(d.Arms, arm)
+		}
+		for _, v := range Assemble(d).Verdicts {
+			allows := strings.Contains(strings.Join(v.Notes, "\n"), "in 5 of 100 groups of cycles of other: that can have raised its mean by 1.9 %")
+			if v.Metric == "latency_mean" && (v.Unfit != unfit || allows == unfit) {
+				t.Errorf("every %d. round is late: the verdict on the mean is %s, %q, with the notes %q; want it unfit: %v", every, v.Decision, v.Reason, v.Notes, unfit)
+			}
+		}
+	}
+}
+
 // A merged run is the mean of runs, and a late trial weighs more in a run with fewer rounds.
 func TestALateTrialBarsAPercentileOfMergedRuns(t *testing.T) {
 	arm := result.Arm{Config: openLoad}
