@@ -11,19 +11,20 @@ import (
 	"rpclab/internal/verdict"
 )
 
-// findings has what quick runs decide.
-func findings(t *testing.T) string {
+// page returns the words of a page of docs.
+func page(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile("../docs/findings/README.md")
+	text, err := os.ReadFile("../docs/" + name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return strings.Join(strings.Fields(string(text)), " ")
 }
 
-// Quick runs of isolated arms have too few rounds for a verdict. The list of findings names the command that has enough.
-func TestTheListOfFindingsSaysHowManyRoundsAVerdictNeeds(t *testing.T) {
-	page := findings(t)
+// Quick runs of isolated arms have too few rounds for a verdict. The list of findings names the command that has enough, and
+// the page on statistics why they have so few.
+func TestPagesSayHowManyRoundsAVerdictNeeds(t *testing.T) {
+	findings, statistics := page(t, "findings/README.md"), page(t, "method/statistics.md")
 	for _, name := range Names() {
 		file, doc, err := Open(name)
 		if err != nil {
@@ -37,8 +38,11 @@ func TestTheListOfFindingsSaysHowManyRoundsAVerdictNeeds(t *testing.T) {
 		if plan.Design != experiment.Isolated || plan.Rounds >= needed {
 			continue
 		}
-		if want := fmt.Sprintf("`rpclab run %s --quick --rounds %d`", name, needed); !strings.Contains(page, want) {
+		if want := fmt.Sprintf("`rpclab run %s --quick --rounds %d`", name, needed); !strings.Contains(findings, want) {
 			t.Errorf("%s: %d arms, %d rounds of at least %d; docs/findings/README.md lacks %s", name, len(plan.Arms), plan.Rounds, needed, want)
+		}
+		if want := fmt.Sprintf("| `%s` | %d | %d |", name, len(plan.Arms), needed); !strings.Contains(statistics, want) {
+			t.Errorf("docs/method/statistics.md lacks the row %s", want)
 		}
 	}
 }
@@ -46,7 +50,7 @@ func TestTheListOfFindingsSaysHowManyRoundsAVerdictNeeds(t *testing.T) {
 // TestTheListOfFindingsSaysThatQuickRunsInTurnsDoNotDecideP99: p99 of arms in turns is compared by groups of cycles with
 // 1,000 calls each.
 func TestTheListOfFindingsSaysThatQuickRunsInTurnsDoNotDecideP99(t *testing.T) {
-	page := findings(t)
+	findings := page(t, "findings/README.md")
 	for _, name := range Names() {
 		plan := expand(t, name, experiment.Options{Quick: true})
 		if plan.Design != experiment.Interleaved || !slices.Contains(plan.Headline, "p99") {
@@ -61,7 +65,7 @@ func TestTheListOfFindingsSaysThatQuickRunsInTurnsDoNotDecideP99(t *testing.T) {
 			continue
 		}
 		want := fmt.Sprintf("`rpclab run %s --quick` decides p50. Its %d,%03d calls an arm are too few to decide p99, which needs 4,000.", name, calls/1000, calls%1000)
-		if !strings.Contains(page, want) {
+		if !strings.Contains(findings, want) {
 			t.Errorf("docs/findings/README.md lacks %q", want)
 		}
 	}
