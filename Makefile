@@ -61,7 +61,7 @@ soak: proxies
 	go -C tools/release test -count=1 -timeout 1h -v . -soak
 	go test -count=1 -timeout 2h ./test/e2e -run 'Million|TenThousand|ManyConnections|FiftyThousand' -v -soak
 
-# The tables of docs/method/statistics*.md, comparing.md and search.md, with 2,000 simulated runs a figure: a quarter of an hour
+# The tables of docs/method/statistics*.md, comparing.md and search.md, with 2,000 simulated runs a figure: about 20 minutes
 # of CPU time. UPDATE=-update rewrites them.
 statistics: ; go test -count=1 -p 1 -timeout 3h ./internal/verdict ./internal/analysis ./internal/pace/search -run 'Coverage|Power|Accuracy' -v -sims 2000 $(UPDATE)
 

@@ -122,7 +122,7 @@ func TestRanksDecideByTheShareOfPairsInTheSameOrder(t *testing.T) {
 			}
 		}
 	}
-	if few, many := RankShare(6, Options{Family: 10}), RankShare(12, Options{Family: 10}); few != 1 || !(0.5 < many && many < 0.9) {
+	if few, many := RankShare(6, Options{Family: 20}), RankShare(12, Options{Family: 20}); few != 1 || !(0.5 < many && many < 0.9) {
 		t.Errorf("6 rounds need a share of %g and 12 rounds %g, want all and fewer", few, many)
 	}
 	if share := RankShare(5, Options{Family: 10}); share != 0 {
