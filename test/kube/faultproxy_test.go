@@ -67,7 +67,7 @@ rounds: 1
 // checkCut checks that a pod whose connections were reset answers calls, and one whose packets are dropped does not.
 func checkCut(t *testing.T, e result.Event) {
 	t.Helper()
-	const inTime = 70 // 50 calls within a deadline of 1 s of the recovery, and responses that were sent already
+	const inTime = 250 // of 500: 50 within a deadline of 1 s of the recovery, and until a busy machine has performed the cut
 	reset := strings.HasSuffix(e.What, "reset")
 	if answered := e.AnsweredByAffected; len(e.Affected) != 1 || reset && answered == 0 || !reset && answered > inTime {
 		t.Errorf("%s: it affected %v, which answered %d calls until the next event", e.What, e.Affected, answered)
