@@ -104,7 +104,7 @@ func oneArm(a result.Arm) string {
 // fewPairs returns the number of rounds, or of the groups of cycles of arms that took turns, as a number and in words,
 // and whether it is too small for any headline verdict to tell a difference from chance.
 func fewPairs(d result.Document) (have int, text string, few bool) {
-	if inTurns[d.Design] == "" {
+	if !inTurns(d) {
 		return d.Rounds, plural(d.Rounds, "round"), d.Rounds < roundsNeeded(d)
 	}
 	unit := "round"

@@ -108,12 +108,12 @@ func measuredTrials(d result.Document) (n int) {
 	return n
 }
 
-// inTurns says how the arms of a round were measured, if not one trial after another.
-var inTurns = map[string]string{"interleaved": "interleaved ", "side-by-side": "side-by-side "}
+// inTurns says that the arms of a round were not measured one trial after another.
+func inTurns(d result.Document) bool { return d.Design == "interleaved" || d.Design == "side-by-side" }
 
 func progress(d result.Document) string {
 	done := measuredTrials(d)
-	text := plural(d.Rounds, inTurns[d.Design]+"round")
+	text := plural(d.Rounds, strings.TrimSpace(clean(d.Design)+" round"))
 	limit := about(time.Duration(d.TimeLimitMS) * time.Millisecond)
 	switch n := len(d.Looks); {
 	case d.Ended == result.EndedTime:

@@ -14,6 +14,9 @@ func TestTheHeadNamesTheMostRoundsOfARunUntilDecided(t *testing.T) {
 	}{
 		{result.Document{Rounds: 5, TrialCount: 5, Arms: trials(5)}, "5 rounds, 5 trials"},
 		{result.Document{Rounds: 5, TrialCount: 5, Arms: trials(3)}, "5 rounds, 3 of 5 trials"},
+		{result.Document{Rounds: 1, TrialCount: 5, Design: "isolated", Arms: trials(5)}, "1 isolated round, 5 trials"},
+		{result.Document{Rounds: 5, TrialCount: 5, Design: "side-by-side", Arms: trials(5)}, "5 side-by-side rounds, 5 trials"},
+		{result.Document{Rounds: 9, TrialCount: 9, Design: "isolated", Looks: []int{4, 6, 9}, Arms: trials(5), Partial: true}, "until decided, in 9 isolated rounds at most, 5 of 9 trials"},
 		{result.Document{Rounds: 6, TrialCount: 6, Looks: []int{4, 6, 9}, Arms: trials(6)}, "6 rounds (until decided, of 9 at most), 6 trials"},
 		{result.Document{Rounds: 6, TrialCount: 7, Looks: []int{4, 6, 9}, Arms: trials(6)}, "6 rounds (until decided, of 9 at most), 6 of 7 trials"}, // one failed
 		{result.Document{Rounds: 9, TrialCount: 9, Looks: []int{4, 6, 9}, Arms: trials(9)}, "9 rounds (until decided, of 9 at most), 9 trials"},

@@ -57,7 +57,7 @@ func verdicts(p *page, d result.Document) {
 // intervalNote says how far the intervals can be relied on. level is that of one interval; 0: not known.
 func intervalNote(level float64, d result.Document) string {
 	of := "from pairs of trials of the same round."
-	if inTurns[d.Design] != "" {
+	if inTurns(d) {
 		of = "from pairs of blocks of the same cycles."
 	}
 	text := "In brackets: the confidence interval of the ratio, " + of
