@@ -32,8 +32,9 @@ func echo(t *testing.T) (*Listener, <-chan *Conn) {
 			}
 			accepted <- conn
 			serving.Go(func() {
-				_, _ = io.Copy(struct{ io.Writer }{conn}, struct{ io.Reader }{conn})
-				_ = conn.Close()
+				if _, err := io.Copy(struct{ io.Writer }{conn}, struct{ io.Reader }{conn}); !errors.Is(err, os.ErrDeadlineExceeded) {
+					_ = conn.Close()
+				}
 			})
 		}
 	})
