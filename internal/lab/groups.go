@@ -30,7 +30,8 @@ const usableMemory = 0.8
 
 // memoryOf estimates how much memory the processes of a trial use at a time, in bytes.
 func memoryOf(t trial) uint64 {
-	rpclab := float64(language.All()[0].Memory) // a caller, a control plane, a gateway or a forwarder
+	own, _ := language.Lookup(language.Go) // which there is
+	rpclab := float64(own.Memory)          // a caller, a control plane, a gateway or a forwarder
 	// other is the memory of a program in another language; 0: the program is in Go.
 	other := func(name string) float64 {
 		i := slices.IndexFunc(t.programs, func(l language.Language) bool { return l.Name == name })

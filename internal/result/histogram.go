@@ -138,6 +138,14 @@ func (h Histogram) CountLost(calls uint64, deadline time.Duration) (Histogram, e
 	return counted, nil
 }
 
+// LostOf returns how many values the lost calls would have next to those of the successful calls, by their share.
+func (h Histogram) LostOf(successful int64) uint64 {
+	if h.Lost >= 1 {
+		return 0
+	}
+	return uint64(math.Round(float64(successful) * h.Lost / (1 - h.Lost)))
+}
+
 // Merge merges the values, so percentiles are those of all values together. The result has the
 // widest range and the highest precision of its parts.
 func Merge(parts []Histogram) (Histogram, error) {

@@ -47,8 +47,7 @@ func histogram(out io.Writer, measures result.Measures) error {
 		all[at].calls += calls
 		most = max(most, all[at].calls)
 	}
-	share := measures.Latency.Lost
-	lost := int64(math.Round(float64(values.TotalCount()) * share / (1 - share)))
+	lost := int64(measures.Latency.LostOf(values.TotalCount()))
 	most = max(most, lost)
 	fmt.Fprintln(out)
 	for _, b := range all {

@@ -2,7 +2,6 @@ package condition
 
 import (
 	"fmt"
-	"math"
 	"net/http"
 	"regexp"
 	"slices"
@@ -150,8 +149,7 @@ func withLost(answered result.Histogram, m result.Measures) result.Histogram {
 	}
 	counted := answered
 	if values, err := answered.Decode(); err == nil && share < 1 { // else only the summary is known, or every call was lost
-		lost := math.Round(float64(values.TotalCount()) * share / (1 - share))
-		if all, err := answered.CountLost(uint64(lost), 0); err == nil {
+		if all, err := answered.CountLost(m.Latency.LostOf(values.TotalCount()), 0); err == nil {
 			counted = all
 		}
 	}
