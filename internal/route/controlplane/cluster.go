@@ -31,7 +31,8 @@ var Policies = []string{
 }
 
 // clusterOf is the CDS resource. Clients ignore what they do not know: gRPC ignores the
-// protocol options and the connect timeout, Envoy a policy that is not the last in the list.
+// protocol options, Envoy a policy that is not the last in the list. Envoy waits 5 s for a
+// connection, as by default.
 func clusterOf(service string, s settings.Settings) (*cluster.Cluster, error) {
 	policy, err := balancing(s.Policy)
 	if err != nil {
@@ -58,7 +59,6 @@ func clusterOf(service string, s settings.Settings) (*cluster.Cluster, error) {
 		Name:                 service,
 		ClusterDiscoveryType: &cluster.Cluster_Type{Type: cluster.Cluster_EDS},
 		EdsClusterConfig:     &cluster.Cluster_EdsClusterConfig{EdsConfig: byADS(), ServiceName: service},
-		ConnectTimeout:       durationpb.New(time.Second),
 		LoadBalancingPolicy:  policy,
 		OutlierDetection:     outliers(s.Outlier),
 		TransportSocket:      transport,
