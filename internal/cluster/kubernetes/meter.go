@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,7 +20,7 @@ import (
 
 const (
 	meterContainer = "rpclab-meter"
-	// meterTimeout is how long the meters of a deployment may take to start.
+	// meterTimeout is how long a deployment waits for its meters. Those of later pods have as long as their pod.
 	meterTimeout = 20 * time.Second
 )
 
@@ -35,7 +37,7 @@ type meter struct {
 	err     error        // why it does not
 	used    cluster.Usage
 	known   bool // it counts from the last reset, or from the start of the server
-	sampled bool // used is of this measurement
+	sampled bool // used is of this measurement, and the last one succeeded
 }
 
 // whyNoMeters says why no meter can measure the pods of a user's server; empty: it can.
@@ -95,9 +97,7 @@ func (m *meter) start(ctx context.Context) (*agent.Meter, error) {
 		conn.Close()
 	})
 	server := agent.NewMeter(conn, agent.Target{Name: pod.Name, Host: pod.Status.PodIP, Token: m.run.token})
-	limited, cancel := context.WithTimeout(ctx, meterTimeout)
-	defer cancel()
-	if _, err := server.Usage(limited); err != nil {
+	if _, err := server.Usage(ctx); err != nil {
 		return nil, fmt.Errorf("the container %s of pod %s: %w", meterContainer, pod.Name, err)
 	}
 	return server, nil
@@ -147,7 +147,7 @@ func (m *meter) reset() {
 }
 
 // sample measures what the server has used, if it can. A server that is not stopping and cannot be measured has
-// crashed, or its meter has.
+// crashed, or its meter has, unless the meter had too little time to answer.
 func (m *meter) sample(stopping bool) error {
 	server := m.measured()
 	if server == nil {
@@ -156,12 +156,16 @@ func (m *meter) sample(stopping bool) error {
 	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
 	used, err := server.Usage(ctx)
-	crashed := err != nil && !stopping && !m.isLeaving()
+	leaves := stopping || m.isLeaving()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err == nil {
+	switch {
+	case err == nil:
 		m.used, m.sampled = cluster.Usage{CPU: used.CPU, MaxRSS: used.MaxRSS, Stolen: used.Stolen}, true
-	} else if crashed {
+	case leaves:
+	case status.Code(err) == codes.DeadlineExceeded:
+		m.sampled = false
+	default:
 		m.known, m.server = false, nil
 	}
 	return err

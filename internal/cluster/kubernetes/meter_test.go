@@ -2,12 +2,13 @@ package kubernetes
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	authorization "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -77,16 +78,21 @@ func TestWhyThereAreNoMeters(t *testing.T) {
 	}
 }
 
-// meteredAgent measures a program, or has lost it.
+// meteredAgent measures a program.
 type meteredAgent struct {
 	rpclabv1.UnimplementedAgentServer
 	used time.Duration
-	lost bool
+	err  error // why it cannot
 }
 
+var (
+	errLost = status.Error(codes.NotFound, "there is no process 1")
+	errSlow = status.Error(codes.DeadlineExceeded, "the node is busy")
+)
+
 func (a *meteredAgent) Usage(_ context.Context, r *rpclabv1.UsageRequest) (*rpclabv1.UsageReply, error) {
-	if a.lost {
-		return nil, errors.New("there is no process 1")
+	if a.err != nil {
+		return nil, a.err
 	}
 	reply := &rpclabv1.UsageReply{CpuNs: int64(a.used), MaxRss: 7}
 	if r.Reset_ {
@@ -107,20 +113,29 @@ func TestTheUsageOfAUsersServersIsOfTheWholeLoadOrUnknown(t *testing.T) {
 		{"stops", func(d *deployment, backend *replica, a *meteredAgent) {
 			backend.sample()
 			backend.update(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &deleted}})
-			a.lost = true
+			a.err = errLost
 			backend.sample()
 			delete(d.replicas, "a")
 			d.recordExit(backend)
 		}, time.Second},
 		{"crashes", func(_ *deployment, backend *replica, a *meteredAgent) {
 			backend.sample()
-			a.lost = true
+			a.err = errLost
 		}, -1},
 		{"crashes and is replaced", func(d *deployment, backend *replica, a *meteredAgent) {
-			a.lost = true
+			a.err = errLost
 			backend.sample()
 			delete(d.replicas, "a")
 			d.recordExit(backend)
+		}, -1},
+		{"does not answer in time, then does", func(_ *deployment, backend *replica, a *meteredAgent) {
+			a.err = errSlow
+			backend.sample()
+			a.err = nil
+		}, time.Second},
+		{"does not answer in time at the end", func(_ *deployment, backend *replica, a *meteredAgent) {
+			backend.sample()
+			a.err = errSlow
 		}, -1},
 		{"joined by one without a meter", func(d *deployment, _ *replica, _ *meteredAgent) {
 			d.replicas["b"] = running("b")
