@@ -31,7 +31,7 @@ func K6Summary(w io.Writer, d result.Document) error {
 		good := arm.Calls - min(arm.Failed(), arm.Calls)
 		passed, failed = passed+good, failed+due-good
 		metrics["iterations"+tags] = map[string]any{"count": arm.Calls, "rate": arm.Rate}
-		metrics["dropped_iterations"+tags] = map[string]any{"count": arm.Dropped}
+		metrics["dropped_iterations"+tags] = droppedIterations(arm)
 		metrics["checks"+tags] = map[string]any{"passes": good, "fails": due - good, "value": 1 - arm.Lost()}
 		if h := arm.Latency; !h.Empty() {
 			metrics["iteration_duration"+tags] = map[string]any{
@@ -48,6 +48,19 @@ func K6Summary(w io.Writer, d result.Document) error {
 			"calls succeed": map[string]any{"name": "calls succeed", "path": path, "id": k6ID(path), "passes": passed, "fails": failed},
 		}},
 	})
+}
+
+// droppedIterations has the calls that an arm dropped, and their rate if the length of its loads is known.
+func droppedIterations(arm result.Arm) map[string]any {
+	seconds := 0.0
+	for _, t := range arm.Trials {
+		seconds += t.RateMS() / 1e3
+	}
+	counter := map[string]any{"count": arm.Dropped}
+	if seconds > 0 {
+		counter["rate"] = float64(arm.Dropped) / seconds
+	}
+	return counter
 }
 
 // k6ID is the ID that k6 gives a group or check: the MD5 of its path.

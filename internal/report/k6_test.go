@@ -37,6 +37,7 @@ func TestK6SummaryHasTheMetricsOfK6(t *testing.T) {
 	d.Arms = d.Arms[:1]
 	arm := &d.Arms[0]
 	arm.Calls, arm.Errors, arm.Dropped = 90, map[string]uint64{"UNAVAILABLE": 15}, 10
+	arm.Trials = []result.Trial{{Measures: result.Measures{ElapsedMS: 4000}}, {Measures: result.Measures{ElapsedMS: 9000, Window: &result.Window{LengthMS: 1000}}}}
 	one := read()
 	took := one.Metrics["iteration_duration"]
 	if took["med"] != arm.Latency.P50 || took["p(95)"] != arm.Latency.P95 || took["avg"] != arm.Latency.Mean {
@@ -45,8 +46,8 @@ func TestK6SummaryHasTheMetricsOfK6(t *testing.T) {
 	if checks := one.Metrics["checks"]; checks["passes"] != 75 || checks["fails"] != 25 || checks["value"] != 0.75 {
 		t.Errorf("the checks are %v, want 75 calls that succeeded and 25 that did not", checks)
 	}
-	if n := one.Metrics["iterations"]["count"]; n != 90 || one.Metrics["dropped_iterations"]["count"] != 10 {
-		t.Errorf("%v iterations", n)
+	if n, dropped := one.Metrics["iterations"]["count"], one.Metrics["dropped_iterations"]; n != 90 || dropped["count"] != 10 || dropped["rate"] != 2 {
+		t.Errorf("%v iterations, and dropped %v; want 90, and 10 in 5 s", n, dropped)
 	}
 	if one.Root.ID != "d41d8cd98f00b204e9800998ecf8427e" || one.Root.Checks["calls succeed"].Fails != 25 {
 		t.Errorf("the root group is %+v", one.Root)
