@@ -95,7 +95,7 @@ func (e *exporter) End(d result.Document, failed error) error {
 		why = failed.Error()
 	}
 	if d.ID != "" {
-		answer = append(answer, text("rpclab.answer", report.Answer(d)))
+		answer = append(answer, text("rpclab.answer", result.ShortenPaths(report.Answer(d))))
 	}
 	e.spans.endRun(now, why, answer...)
 	e.sendSpans()

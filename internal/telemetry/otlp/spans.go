@@ -48,11 +48,11 @@ func (s *spans) begin(parent *trace.Span, name string, at time.Time, attributes 
 	return span
 }
 
-// end ends a span, with an error if failed says why.
+// end ends a span, with an error if failed says why. An error may have the log of a process, with paths of the user's files.
 func (s *spans) end(span *trace.Span, at time.Time, failed string) {
 	span.EndTimeUnixNano = uint64(at.UnixNano())
 	if failed != "" {
-		span.Status = &trace.Status{Code: trace.Status_STATUS_CODE_ERROR, Message: valid(failed)}
+		span.Status = &trace.Status{Code: trace.Status_STATUS_CODE_ERROR, Message: valid(result.ShortenPaths(failed))}
 	}
 	s.ended = append(s.ended, span)
 }

@@ -114,6 +114,30 @@ func TestTextsOfProcessesAreUTF8(t *testing.T) {
 	}
 }
 
+func TestErrorsOfSpansHaveNoPaths(t *testing.T) {
+	t.Parallel()
+	r := recorded{newSpans(experiment.Plan{Arms: []experiment.Arm{{Name: "one"}}}, "id"), time.Now()}
+	one := experiment.Trial{Round: 1, Arm: "one"}
+	const failed = "cannot start /home/somebody/orders: no such file"
+	r.progress(lab.Progress{Trial: one})
+	r.did(lab.PhaseLoad, one, errors.New(failed))
+	r.progress(lab.Progress{Trial: one, Ended: &result.Trial{Failed: failed}})
+	r.endRun(r.now, failed)
+	messages := 0
+	for _, span := range r.take() {
+		if span.Status == nil {
+			continue
+		}
+		messages++
+		if want := "cannot start …/orders: no such file"; span.Status.Message != want {
+			t.Errorf("the span %s failed with %q, want %q", span.Name, span.Status.Message, want)
+		}
+	}
+	if messages != 3 {
+		t.Errorf("%d spans failed, want the load, its trial and the run", messages)
+	}
+}
+
 func TestSpansOfArmsInTurns(t *testing.T) {
 	t.Parallel()
 	plan := experiment.Plan{Name: "small", Design: experiment.Interleaved, Arms: []experiment.Arm{{Name: "one"}, {Name: "two"}}}
