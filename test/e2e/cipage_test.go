@@ -89,6 +89,9 @@ func checkInputs(t *testing.T, step githubStep) {
 // comment runs the step with and without a comparison.
 func comment(t *testing.T, step githubStep) {
 	t.Helper()
+	if !strings.Contains(step.If, "!github.event.pull_request.head.repo.fork") {
+		t.Errorf("a pull request from a fork may not write comments, and the step runs if %s", step.If)
+	}
 	reports := t.TempDir()
 	bin := writePrograms(t, map[string]string{"gh": `echo "gh $*"` + "\n"})
 	j := job{t.TempDir(), map[string]string{"PATH": bin + ":" + os.Getenv("PATH"), "REPORTS": reports, "PR": "7", "GH_TOKEN": "x"}}

@@ -78,8 +78,8 @@ func parsed[T any](t *testing.T, path string) (file T) {
 }
 
 type githubStep struct {
-	ID, Uses, Run string
-	With, Env     map[string]string
+	ID, Uses, Run, If string
+	With, Env         map[string]string
 }
 
 // githubAction is action.yml.
@@ -302,4 +302,40 @@ func TestGitLabJobFailsOnSlowerCode(t *testing.T) {
 			wrong("code that takes four times as long as its base: exit code %d\n%s", code, out)
 		}
 	})
+}
+
+// A pull request runs code that nobody has reviewed, so the jobs of the example may read the repository and nothing else, and
+// a merge request may not replace the last good run.
+func TestPipelinesOfTheExampleMayDoNoMoreThanTheyNeed(t *testing.T) {
+	t.Parallel()
+	type workflow struct{ Permissions map[string]string }
+	got := parsed[workflow](t, "examples/ci/.github/workflows/latency.yml").Permissions
+	if want := map[string]string{"contents": "read"}; !maps.Equal(got, want) {
+		t.Errorf("the workflow has the permissions %v, want %v", got, want)
+	}
+	type pipeline struct {
+		Latency struct {
+			Rules []struct {
+				If        string
+				Variables map[string]string
+			}
+			Variables map[string]string
+			Cache     struct{ Policy string }
+		}
+	}
+	latency := parsed[pipeline](t, "examples/ci/.gitlab-ci.yml").Latency
+	for _, rule := range latency.Rules {
+		want := "pull-push"
+		if strings.Contains(rule.If, "merge_request_event") {
+			want = "pull"
+		}
+		set := maps.Clone(latency.Variables)
+		maps.Copy(set, rule.Variables)
+		if policy := os.Expand(latency.Cache.Policy, func(name string) string { return set[name] }); policy != want {
+			t.Errorf("the cache of jobs if %s has the policy %q, want %q", rule.If, policy, want)
+		}
+	}
+	if len(latency.Rules) != 2 {
+		t.Errorf("the job of GitLab has %d rules, want one for merge requests and one for the default branch", len(latency.Rules))
+	}
 }
