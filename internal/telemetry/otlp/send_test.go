@@ -3,6 +3,7 @@ package otlp
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -66,6 +67,27 @@ func TestTrafficGrowsWithTheArms(t *testing.T) {
 	t.Logf("20 arms: %d bytes, 200: %d", few, many)
 	if many > 11*few {
 		t.Errorf("20 arms send %d bytes, and ten times as many arms %d; want about ten times as many", few, many)
+	}
+}
+
+// An answer says why an arm gave no measurement.
+func TestTheAnswerHasNoPaths(t *testing.T) {
+	t.Parallel()
+	e := &exporter{sender: &sizes{}, queue: telemetry.NewQueue(), spans: newSpans(experiment.Plan{}, "id")}
+	d := result.Document{ID: "id", Arms: []result.Arm{
+		{Name: "one", Measures: result.Measures{Calls: 1}}, {Name: "two", Trials: []result.Trial{{Round: 1, Failed: "cannot start /home/somebody/orders"}}},
+	}}
+	if err := e.End(d, nil); err != nil {
+		t.Fatal(err)
+	}
+	answer := ""
+	for _, a := range e.spans.run.Attributes {
+		if a.Key == "rpclab.answer" {
+			answer = a.Value.GetStringValue()
+		}
+	}
+	if !strings.Contains(answer, "cannot start …/orders") || strings.Contains(answer, "somebody") {
+		t.Errorf("the answer is %q, want the name of the program without its directory", answer)
 	}
 }
 
