@@ -125,6 +125,13 @@ func TestTheAnswerSaysWhatManyCellsLeaveOpen(t *testing.T) {
 	if got, _ := differenceInWords(d, "a", "latency_p50", d.Verdicts); got != "the same or undecided: −20 % to +25 %" {
 		t.Errorf("the table has %q", got)
 	}
+	for i := range d.Verdicts {
+		d.Verdicts[i].B = "other"
+	}
+	d.Verdicts[0].Decision = "worse"
+	if got, _ := differenceInWords(d, "a", "latency_p50", d.Verdicts); got != "slower than other or undecided: −20 % to +25 %" {
+		t.Errorf("the table has %q", got)
+	}
 }
 
 // An answer on more than two arms has the figure of each beside its name, and those of the largest differences first.

@@ -214,7 +214,7 @@ func differenceInWords(d result.Document, arm, metric string, verdicts []result.
 		return "the same" + orUndecided + against + from, true
 	}
 	for decision := range decisions {
-		return words.words(decision) + orUndecided + than + from, true
+		return words.words(decision) + than + orUndecided + from, true
 	}
 	return noVerdict, false
 }
