@@ -9,14 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
-	"text/template"
-
-	"gopkg.in/yaml.v3"
 
 	"rpclab/internal/report"
-	"rpclab/internal/result"
 )
 
 // The lines around the table of the index, and around its list of quick runs.
@@ -72,24 +67,33 @@ func between(text, begin, end, now string) (string, error) {
 	return before + begin + now + end + after, nil
 }
 
-// index replaces the table of an index by a row for each page, and a list of those that are missing. It replaces the
-// list of quick runs too.
+// rowOf matches the row of the README that links to the page of a finding. Its group is the question.
+func rowOf(f finding) *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^(\| [^|]+ \| ).*\(docs/findings/` + regexp.QuoteMeta(f.Name) + `\.md\).* \|$`)
+}
+
+// index replaces the table of an index by the rows of the README, and a list of the pages that are missing. It replaces
+// the list of quick runs too.
 func (s store) index(text string, all list) (string, error) {
-	table, missing := "| question | page |\n|---|---|\n", []string{}
+	readme, err := os.ReadFile(s.readme)
+	if err != nil {
+		return "", err
+	}
+	answered, err := s.answers(string(readme), all)
+	if err != nil {
+		return "", err
+	}
+	table, missing := "| question | answer |\n|---|---|\n", []string{}
 	for _, f := range all {
 		if _, err := os.Stat(filepath.Join(s.dir, f.Name+".md")); errors.Is(err, fs.ErrNotExist) {
 			missing = append(missing, "`"+f.Name+"`")
 			continue
 		}
-		definition, err := f.definition()
-		if err != nil {
-			return "", err
+		row := strings.ReplaceAll(rowOf(f).FindString(answered), "docs/findings/", "")
+		if row == "" { // the README has no row of a part of a question
+			row = fmt.Sprintf("| %s | [%s](%[2]s.md) |", report.Escape(cmp.Or(f.Question, f.Name)), f.Name)
 		}
-		var d struct{ Question string }
-		if err := yaml.Unmarshal(definition, &d); err != nil {
-			return "", err
-		}
-		table += fmt.Sprintf("| %s | [%s](%[2]s.md) |\n", report.Escape(cmp.Or(f.Question, d.Question)), f.Name)
+		table += row + "\n"
 	}
 	if len(missing) > 0 {
 		table += "\nNo page yet, because a quiet machine has not measured them: " + strings.Join(missing, ", ") +
@@ -101,8 +105,7 @@ func (s store) index(text string, all list) (string, error) {
 			quick += "- " + f.Quick + "\n"
 		}
 	}
-	text, err := between(text, begin, end, table)
-	if err != nil {
+	if text, err = between(text, begin, end, table); err != nil {
 		return "", err
 	}
 	return between(text, beginQuick, endQuick, quick)
@@ -123,97 +126,7 @@ func (s store) answers(text string, all list) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		row := regexp.MustCompile(`(?m)^(\| [^|]+ \| ).*\(docs/findings/` + regexp.QuoteMeta(f.Name) + `\.md\).* \|$`)
-		text = row.ReplaceAllString(text, "${1}"+strings.ReplaceAll("["+report.Escape(answer)+"](docs/findings/"+f.Name+".md). |", "$", "$$"))
+		text = rowOf(f).ReplaceAllString(text, "${1}"+strings.ReplaceAll("["+report.Escape(answer)+"](docs/findings/"+f.Name+".md). |", "$", "$$"))
 	}
 	return text, nil
-}
-
-// shortAnswer is the answer of the list, with the ratios of the document, or the first clause of the report's.
-func (f finding) shortAnswer(d result.Document) (string, error) {
-	if f.Answer == "" {
-		return clause(report.Answer(d)), nil
-	}
-	ratios := func(arm string, cells []string) (all []float64, err error) { // of some cells; nil: of all
-		for _, v := range d.Verdicts {
-			if v.A == arm && len(d.Headline) > 0 && v.Metric == d.Headline[0] && v.Kind.AnswersQuestion() &&
-				(len(cells) == 0 || slices.Contains(cells, report.CellName(v.Cell))) {
-				all = append(all, v.Ratio)
-			}
-		}
-		if len(all) == 0 {
-			err = fmt.Errorf("the document has no verdict on %s", strings.Join(append([]string{arm}, cells...), " at "))
-		}
-		return all, err
-	}
-	ratio := func(arm string, cells ...string) (string, error) {
-		all, err := ratios(arm, cells)
-		if err != nil {
-			return "", err
-		}
-		return span("%.3g", all), nil
-	}
-	less := func(arm string, cells ...string) (string, error) { // of the metric, in percent
-		all, err := ratios(arm, cells)
-		if err != nil {
-			return "", err
-		}
-		for i, r := range all {
-			all[i] = 100 * (1 - r)
-		}
-		return span("%.2g", all) + " %", nil
-	}
-	lost := func(arm string) (string, error) { // or its range over the cells
-		var shares []float64
-		for _, a := range d.Arms {
-			if a.Name == arm {
-				shares = append(shares, 100*a.Lost())
-			}
-		}
-		switch {
-		case len(shares) == 0:
-			return "", fmt.Errorf("the document has no arm %s", arm)
-		case slices.Max(shares) == 0:
-			return "none", nil
-		}
-		return span("%.2g", shares) + " %", nil
-	}
-	p50 := func(arm string) (string, error) { // or its range over the cells, in milliseconds
-		var all []float64
-		for _, a := range d.Arms {
-			if a.Name == arm && !a.Latency.Empty() {
-				all = append(all, a.Latency.P50)
-			}
-		}
-		if len(all) == 0 {
-			return "", fmt.Errorf("the document has no latency of %s", arm)
-		}
-		return span("%.2g", all), nil
-	}
-	text, err := template.New("answer").Funcs(template.FuncMap{"ratio": ratio, "less": less, "lost": lost, "p50": p50}).Parse(f.Answer)
-	if err != nil {
-		return "", fmt.Errorf("answer of %s: %w", f.Name, err)
-	}
-	var answer strings.Builder
-	if err := text.Execute(&answer, nil); err != nil {
-		return "", fmt.Errorf("answer of %s: %w", f.Name, err)
-	}
-	return answer.String(), nil
-}
-
-// span formats the range of values, or their value.
-func span(format string, values []float64) string {
-	low, high := fmt.Sprintf(format, slices.Min(values)), fmt.Sprintf(format, slices.Max(values))
-	if low == high {
-		return low
-	}
-	return low + "–" + high
-}
-
-// clause is the first clause of an answer, which has its result.
-func clause(answer string) string {
-	for _, stop := range []string{"; ", ". "} {
-		answer, _, _ = strings.Cut(answer, stop)
-	}
-	return strings.TrimSuffix(answer, ".")
 }

@@ -26,10 +26,12 @@ type finding struct {
 	// Published says what the published number measured, and Changes what changes with languages and limits.
 	Published string `yaml:"published"`
 	Changes   string `yaml:"changes"`
-	// Answer is that of the README. {{ratio "ARM"}} is a ratio of the first headline metric, and {{lost "ARM"}} the share of
-	// calls that failed or were dropped, or their range over the cells.
+	// Answer is that of the README, and of a page whose report answers at length. {{ratio "ARM"}} is a ratio of the first
+	// headline metric, and {{lost "ARM"}} the share of calls that failed or were dropped, or their range over the cells.
 	// Empty: the first clause of the report's answer.
 	Answer string `yaml:"answer"`
+	// Cost says that the question is also about CPU time and memory, so the page has all of both.
+	Cost bool `yaml:"cost"`
 	// Quick says what a quick run does not decide, or which command does; empty: it decides what the experiment asks.
 	Quick string `yaml:"quick"`
 	// Doubt are reasons not to believe the finding.

@@ -24,6 +24,9 @@ func drawn(f finding, s stored) map[string]string {
 	}
 }
 
+// mostWords of the answer of a page are bold. A longer answer is preceded by that of the README.
+const mostWords = 40
+
 // page has the answer first, then the figures, and then what a reader must know to use them.
 func page(f finding, s stored) string {
 	d := s.document
@@ -31,6 +34,9 @@ func page(f finding, s stored) string {
 	picture := figureOf(d)
 	var b strings.Builder
 	first, more, _ := strings.Cut(said.Answer, ". ")
+	if short, err := f.shortAnswer(d); err == nil && f.Answer != "" && len(strings.Fields(first)) > mostWords {
+		first, more = short, said.Answer
+	}
 	fmt.Fprintf(&b, "# %s: %s\n\n%s\n\n![%s](data/%s.svg)\n\n", f.Name, report.Escape(cmp.Or(f.Question, said.Question)),
 		strings.TrimSpace("**"+report.Escape(strings.TrimSuffix(first, "."))+".** "+report.Escape(more)), report.Escape(picture.title), f.Name)
 	summary := elements(said.Summary)
@@ -52,6 +58,9 @@ func page(f finding, s stored) string {
 		section(&b, "What remains of the published differences", elements(withoutHeading(said.Confound)))
 	}
 	section(&b, "Difference per call", elements(withoutHeading(said.Differences)))
+	if f.Cost {
+		section(&b, "CPU time and memory", strings.ReplaceAll(elements(withoutHeading(said.Cost)), "#### ", "### "))
+	}
 	section(&b, "What changes with language, limits and distance", f.Changes)
 	section(&b, "When not to believe this", doubts(f, d))
 	section(&b, "What it would take to decide more", elements(said.Longer))

@@ -57,6 +57,12 @@ func TestPagesAreThoseOfTheirDocuments(t *testing.T) {
 				t.Errorf("%s: guards marked its run, and the page does not say so: %s", f.Name, why)
 			}
 		}
+		if title, _, _ := strings.Cut(said, "\n"); strings.Contains(title, "memory") && !strings.Contains(said, "Peak memory") {
+			t.Errorf("%s: the page does not answer the question on memory", f.Name)
+		}
+		if bold := regexp.MustCompile(`(?m)^\*\*(.+?)\*\*`).FindStringSubmatch(said); bold == nil || len(strings.Fields(bold[1])) > 40 {
+			t.Errorf("%s: the page does not begin with an answer of at most 40 words: %q", f.Name, bold)
+		}
 		for name, text := range drawn(f, *document) {
 			if readText(t, filepath.Join(repository.dir, name)) != text {
 				t.Errorf("%s differs from its document: go run ./bench/findings -draw", name)
@@ -67,6 +73,30 @@ func TestPagesAreThoseOfTheirDocuments(t *testing.T) {
 		text := readText(t, file)
 		if changed, err := change(text, all); err != nil || changed != text {
 			t.Errorf("%s does not list the pages as they are: go run ./bench/findings -draw (%v)", file, err)
+		}
+	}
+}
+
+// The page on confounds is written by hand: each of its figures is one of the finding that its row links to, and every
+// finding with confounds has a row.
+func TestThePageOnConfoundsHasTheFiguresOfTheFindings(t *testing.T) {
+	t.Parallel()
+	rows, name := map[string]int{}, ""
+	for _, row := range regexp.MustCompile(`(?m)^\| (?:\[[^\]]+\]\(([\w-]+)\.md\))? ?\|.*\| ([^|]+) \|$`).FindAllStringSubmatch(readText(t, repository.dir+"/confounds.md"), -1) {
+		if row[1] != "" {
+			name = row[1]
+		}
+		if rows[name]++; !strings.Contains(readText(t, repository.dir+"/data/"+name+".md"), " | "+row[2]+" |") {
+			t.Errorf("%s: all tables lack %q: %s", name, row[2], row[0])
+		}
+	}
+	for _, f := range findingsOfRepository(t) {
+		document, err := read(repository.path(f))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if document != nil && len(document.document.Accounts) > 0 && rows[f.Name] == 0 {
+			t.Errorf("%s has confounds, and the page on confounds has no row of them", f.Name)
 		}
 	}
 }

@@ -208,6 +208,9 @@ func TestGuardsRefuseAPage(t *testing.T) {
 	if want := "| First? | [At the median, one is slower than other (1.50 times as long)](docs/findings/first.md). |"; !strings.Contains(readText(t, s.dir+"/README.md"), want) {
 		t.Errorf("the README lacks %q:\n%s", want, readText(t, s.dir+"/README.md"))
 	}
+	if want := "| First? | [At the median, one is slower than other (1.50 times as long)](first.md). |"; !strings.Contains(readText(t, s.dir+"/pages/README.md"), want) {
+		t.Errorf("the index lacks the row of the README, %q:\n%s", want, readText(t, s.dir+"/pages/README.md"))
+	}
 	if code, said := s.run(t); code != 0 || runs() != 1 || !strings.Contains(said, "first: current") {
 		t.Errorf("a current finding: exit code %d, %d runs\n%s", code, runs(), said)
 	}
