@@ -149,6 +149,6 @@ func goalsTable(quiet, busy *tally) string {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", g.text, g.measured, map[bool]string{true: "reached", false: "**missed**"}[g.reached])
 	}
 	_, _, unknown := contradictions(quiet, busy)
-	fmt.Fprintf(&b, "\nThe true ratios are not known. So a verdict counts as wrong if it contradicts what most quiet runs decide. %d verdicts with the neighbour are on comparisons that no quiet run decided, or of which as many contradict each other, and are not checked.\n", unknown)
+	fmt.Fprintf(&b, "\nThe true ratios are not known. So a verdict counts as wrong if it contradicts what most quiet runs decide. %d verdicts with the neighbour are not checked, because no quiet run decided the comparison, or as many decided one way as the other.\n", unknown)
 	return b.String()
 }

@@ -103,7 +103,7 @@ func TestPageSaysWhichGoalsAreReached(t *testing.T) {
 	quiet, busy := newTally(), newTally()
 	quiet.add(verdictsOf(right, 0.04))
 	busy.add(verdictsOf(with("headless", "worse"), 0.06))
-	if text := markdown(quiet, busy, time.Now()); !strings.Contains(text, "1 verdicts with the neighbour are on comparisons that no quiet run decided, or of which as many contradict each other") {
+	if text := markdown(quiet, busy, time.Now()); !strings.Contains(text, "1 verdicts with the neighbour are not checked, because no quiet run decided the comparison, or as many decided one way as the other") {
 		t.Errorf("the page does not say what it does not check:\n%s", text)
 	}
 	quiet.add(verdictsOf(with("pool", "better"), 0.04))

@@ -122,17 +122,34 @@ func costs(a result.Arm) string {
 
 // meshAnswer is what a sidecar of each kind adds to the median latency, and its CPU time.
 func meshAnswer(d result.Document) string {
-	times := func(arm string) string {
+	times := func(arm, how string) string {
 		v := verdictOn(d, "latency_p50", arm, "none")
 		if v.Decision != "worse" {
-			return fmt.Sprintf("a time that is undecided (%.2f–%.2f times as long)", v.CI[0], v.CI[1])
+			return fmt.Sprintf("whether the median call takes longer %s is undecided (%.2f–%.2f times as long)", how, v.CI[0], v.CI[1])
 		}
-		return fmt.Sprintf("%.2f times as long (%.2f–%.2f)", v.Ratio, v.CI[0], v.CI[1])
+		return fmt.Sprintf("the median call takes %.2f times as long (%.2f–%.2f) %s", v.Ratio, v.CI[0], v.CI[1], how)
 	}
-	return fmt.Sprintf("**With strict mutual TLS, the median call takes %s through Istio as without a proxy, and %s through rpclab's Envoy sidecar. "+
+	return fmt.Sprintf("**With strict mutual TLS, compared with calls without a proxy: %s, and %s. "+
 		"A call costs %.0f µs of CPU time in Istio's proxies, and %.0f µs in the sidecar. A gRPC client that asks istiod itself (istio-xds) needs no proxy: "+
-		"its median call takes %s.**", times("istio"), times("envoy-sidecar"),
-		armOf(d, "istio").Resources.Proxy.CPU, armOf(d, "envoy-sidecar").Resources.Proxy.CPU, times("istio-xds"))
+		"%s.**", times("istio", "through Istio"), times("envoy-sidecar", "through rpclab's Envoy sidecar"),
+		armOf(d, "istio").Resources.Proxy.CPU, armOf(d, "envoy-sidecar").Resources.Proxy.CPU, times("istio-xds", "with it"))
+}
+
+func TestTheAnswerOnTheMeshSaysWhatIsUndecided(t *testing.T) {
+	t.Parallel()
+	var d result.Document
+	for arm, decision := range map[string]string{"istio": "worse", "envoy-sidecar": "worse", "istio-xds": "undecided"} {
+		d.Arms = append(d.Arms, result.Arm{Name: arm})
+		d.Verdicts = append(d.Verdicts, result.Verdict{Metric: "latency_p50", A: arm, B: "none", Ratio: 2, CI: [2]float64{1.5, 2.5}, Decision: decision})
+	}
+	got := meshAnswer(d)
+	for _, want := range []string{
+		"the median call takes 2.00 times as long (1.50–2.50) through Istio, and", "whether the median call takes longer with it is undecided (1.50–2.50 times as long).**",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s\nwant %q", got, want)
+		}
+	}
 }
 
 // meshPage returns the page with the runs of all modes. studies are rows of experimentsThroughIstio.

@@ -224,7 +224,8 @@ func scenariosAnswer(all map[string][]measured) string {
 	for _, languageName := range slices.Sorted(maps.Keys(all)) {
 		for i, m := range all[languageName] {
 			cases++
-			name := scenarios[i].what + ", in " + languageNames[languageName]
+			number, what, _ := strings.Cut(scenarios[i].what, ": ")
+			name := fmt.Sprintf("scenario %s (%s) in %s", number, what, languageNames[languageName])
 			direct, meshed := pathVerdict(m.Document, "clusterip"), pathVerdict(m.Document, "envoy")
 			clusterIP[direct.Decision] = append(clusterIP[direct.Decision], name)
 			envoy[meshed.Decision] = append(envoy[meshed.Decision], name)
@@ -237,11 +238,11 @@ func scenariosAnswer(all map[string][]measured) string {
 		if len(these) == cases {
 			return fmt.Sprintf("all %d cases", cases)
 		}
-		return cmp.Or(strings.Join(these, "; "), "none")
+		return cmp.Or(strings.Join(these, ", "), "no case")
 	}
 	return fmt.Sprintf("**In %d of %d cases ClusterIP took longer than headless, %.1f to %.1f times as long, because one pod answered all calls.**\n"+
-		"ClusterIP was faster than headless: %s. Equivalent: %s. Undecided: %s.\n"+
-		"Envoy was slower than headless: %s. Faster: %s. Equivalent: %s. Undecided: %s.",
+		"ClusterIP was faster in %s, and as fast in %s. Whether it differs is undecided in %s.\n"+
+		"Envoy was slower than headless in %s, faster in %s, and as fast in %s. Whether it differs is undecided in %s.",
 		len(slower), cases, slices.Min(slower), slices.Max(slower), named(clusterIP["better"]), named(clusterIP["equivalent"]), named(clusterIP["undecided"]),
 		named(envoy["worse"]), named(envoy["better"]), named(envoy["equivalent"]), named(envoy["undecided"]))
 }
@@ -258,12 +259,13 @@ func TestTheAnswerOnTheScenariosSeparatesUndecidedFromEquivalent(t *testing.T) {
 	}
 	got := scenariosAnswer(map[string][]measured{"go": {of("worse", "undecided"), of("undecided", "equivalent"), of("equivalent", "better")}})
 	_, got, _ = strings.Cut(got, "\n")
-	want := "ClusterIP was faster than headless: none. Equivalent: 3: one thread in servers, in Go. Undecided: 2: threads in both, in Go.\n" +
-		"Envoy was slower than headless: none. Faster: 3: one thread in servers, in Go. Equivalent: 2: threads in both, in Go. Undecided: 1: one thread in both, in Go."
+	want := "ClusterIP was faster in no case, and as fast in scenario 3 (one thread in servers) in Go. Whether it differs is undecided in scenario 2 (threads in both) in Go.\n" +
+		"Envoy was slower than headless in no case, faster in scenario 3 (one thread in servers) in Go, and as fast in scenario 2 (threads in both) in Go. " +
+		"Whether it differs is undecided in scenario 1 (one thread in both) in Go."
 	if got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
-	if got := scenariosAnswer(map[string][]measured{"python": {of("worse", "undecided"), of("worse", "undecided")}}); !strings.HasSuffix(got, "Equivalent: none. Undecided: all 2 cases.") {
+	if got := scenariosAnswer(map[string][]measured{"python": {of("worse", "undecided"), of("worse", "undecided")}}); !strings.HasSuffix(got, "as fast in no case. Whether it differs is undecided in all 2 cases.") {
 		t.Errorf("%s\nwant that all cases of Envoy are undecided", got)
 	}
 }
