@@ -24,7 +24,8 @@ func drawn(f finding, s stored) map[string]string {
 	}
 }
 
-// mostWords of the answer of a page are bold. A longer answer is preceded by that of the README.
+// mostWords are in the answer that opens a page. In place of a longer one stands that of the README, and the whole answer
+// follows the figures.
 const mostWords = 40
 
 // page has the answer first, then the figures, and then what a reader must know to use them.
@@ -34,8 +35,9 @@ func page(f finding, s stored) string {
 	picture := figureOf(d)
 	var b strings.Builder
 	first, more, _ := strings.Cut(said.Answer, ". ")
+	inFull := ""
 	if short, err := f.shortAnswer(d); err == nil && f.Answer != "" && len(strings.Fields(first)) > mostWords {
-		first, more = short, said.Answer
+		first, more, inFull = short, "", said.Answer
 	}
 	fmt.Fprintf(&b, "# %s: %s\n\n%s\n\n![%s](data/%s.svg)\n\n", f.Name, report.Escape(cmp.Or(f.Question, said.Question)),
 		strings.TrimSpace("**"+report.Escape(strings.TrimSuffix(first, "."))+".** "+report.Escape(more)), report.Escape(picture.title), f.Name)
@@ -44,6 +46,7 @@ func page(f finding, s stored) string {
 	if strings.Contains(summary, "†") {
 		b.WriteString("<sub>†: the load generator was the bottleneck.</sub>\n\n")
 	}
+	section(&b, "The answer in full", report.Escape(inFull))
 	if rows := publishedRows(d); rows != "" {
 		section(&b, "Published and rpclab", "The published figures are those of "+study(d)+", measured on other hardware."+ofSize(d)+"\n\n"+rows)
 	}
