@@ -99,6 +99,19 @@ func TestBackendsWithOwnNamesAreBalancedDuringEvents(t *testing.T) {
 	}
 }
 
+// A backend that answers no call names itself to nobody. It is uneven all the same.
+func TestBackendsWithOwnNamesThatAnswerNoCallCountInTheBalance(t *testing.T) {
+	r := answeredBy("pod-x")
+	r.OwnNames = true
+	trial := r.Summarize(result.Trial{})
+	if !slices.Equal(slices.Concat(trial.Groups...), []uint64{0, 0, 10}) || trial.Balance.MaxOverMean != 3 {
+		t.Errorf("groups %v, balance %+v; want one of 0, 0 and 10 calls, the busiest with 3 times its fair share", trial.Groups, trial.Balance)
+	}
+	if len(trial.Backends) != 1 || trial.Backends["pod-x"] != 10 {
+		t.Errorf("calls by backend %v, want those of pod-x", trial.Backends)
+	}
+}
+
 func TestTheBalanceOfUnknownBackendsIsNotKnown(t *testing.T) {
 	r := answeredBy()
 	r.BackendsUnknown = true

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"maps"
+	"slices"
 	"time"
 
 	"rpclab/internal/cluster"
@@ -80,8 +81,12 @@ func (r Record) Summarize(trial result.Trial) result.Trial {
 		trial.Events = withoutBackends(trial.Events)
 	}
 	trial.Limited, trial.LimitedBy = generatorLimit(r.Config.Load, trial.Measures)
-	if !r.BackendsUnknown {
-		trial.Groups = groups(trial.Backends, len(r.Events) > 0 && !r.OwnNames, seen, r.Endpoints)
+	switch {
+	case r.BackendsUnknown:
+	case r.OwnNames:
+		trial.Groups = [][]uint64{r.withUnnamed(slices.Sorted(maps.Values(trial.Backends)))}
+	default:
+		trial.Groups = groups(trial.Backends, len(r.Events) > 0, seen, r.Endpoints)
 	}
 	trial.Balance = balance(trial.Groups)
 	return trial
@@ -155,13 +160,29 @@ func (r Record) callsPerBackend() map[string]uint64 {
 		maps.Copy(calls, r.Merged.Backends)
 		return calls
 	}
-	for _, snapshot := range r.Endpoints {
-		for _, e := range snapshot.Ready() {
-			calls[e.ID] = 0
-		}
+	for id := range r.ready() {
+		calls[id] = 0
 	}
 	maps.Copy(calls, r.Merged.Backends)
 	return calls
+}
+
+// ready returns the identities of all endpoints that were ready during the load.
+func (r Record) ready() map[string]bool {
+	ids := map[string]bool{}
+	for _, snapshot := range r.Endpoints {
+		for _, e := range snapshot.Ready() {
+			ids[e.ID] = true
+		}
+	}
+	return ids
+}
+
+// withUnnamed adds a 0 to sorted counts of calls by names of the backends' own for each further endpoint that was ready: a
+// backend that answered no call has named itself to nobody.
+func (r Record) withUnnamed(counts []uint64) []uint64 {
+	silent := make([]uint64, max(0, len(r.ready())-len(counts)))
+	return append(silent, counts...)
 }
 
 // Rate returns the calls per second: in the window, if the load has one that is long enough for its calls, else until
