@@ -35,6 +35,8 @@ type Spec struct {
 	// The identity of each backend is its address. Each must be ready when it is deployed, by Ready.
 	Addresses []string
 	Ready     Ready
+	// ReadyTimeout limits the time until all Addresses are ready; 0: 5 s, and less if nothing listens.
+	ReadyTimeout time.Duration
 	// Existing is a Service of Kubernetes, NAMESPACE/NAME, whose pods run already; empty: rpclab starts Replicas.
 	Existing string
 	// Port is the port of Existing, or that at which the pods of a Program accept calls; 0: not set.

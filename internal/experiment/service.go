@@ -54,7 +54,7 @@ type ServiceServer struct {
 	Resources  *Resources        `yaml:"resources" doc:"limits of a pod, where the experiment does not set server.cpus and server.memory"`
 	Replicas   int               `yaml:"replicas" doc:"number of backends, where the experiment does not set server.replicas; with --service, also in place of the number in its defaults" min:"1" max:"250"`
 	Ready      Ready             `yaml:"ready" doc:"how a backend shows that it serves: grpc (its health service, if it has one), tcp, or {http: PATH} (default: grpc; tcp if all calls are HTTP requests)"`
-	Timeout    time.Duration     `yaml:"timeout" doc:"time until a backend must be ready" min:"100ms" max:"10m" default:"1m"`
+	Timeout    time.Duration     `yaml:"timeout" doc:"time until a backend must be ready (default: 1m; 5s for addresses)" min:"100ms" max:"10m"`
 	Stop       Stop              `yaml:"stop" doc:"how a backend is stopped"`
 	Identity   Identity          `yaml:"identity" doc:"the same as identity of the service"`
 }

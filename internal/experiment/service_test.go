@@ -84,7 +84,7 @@ calls: {get: {method: a.B/C}}
 		if err != nil {
 			t.Fatal(err)
 		}
-		want.Replicas, want.Timeout = 4, time.Minute
+		want.Replicas = 4
 		if diff := cmp.Diff(want, read.Server); diff != "" || read.Identity.Trailer != "x-pod" {
 			t.Errorf("on %q: (-want +got)\n%s, identity %+v; want that of the server", on, diff, read.Identity)
 		}

@@ -42,7 +42,7 @@ func deployService(s experiment.Service, spec cluster.Spec) (cluster.Spec, error
 		return spec, nil
 	}
 	if spec.Addresses = s.Server.Addresses; len(spec.Addresses) > 0 {
-		spec.Ready.Authority = authorityOf(s, ready.Kind == cluster.ReadyHTTP)
+		spec.Ready.Authority, spec.ReadyTimeout = authorityOf(s, ready.Kind == cluster.ReadyHTTP), s.Server.Timeout
 		return spec, ready.Check()
 	}
 	program := cluster.Program{

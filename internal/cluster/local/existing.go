@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +20,7 @@ import (
 	"rpclab/internal/measure"
 )
 
-// existingTimeout limits the first check of a backend that rpclab did not start.
+// existingTimeout limits the first check of a backend that rpclab did not start, if its service file does not.
 const existingTimeout = 5 * time.Second
 
 // existing is a service that runs already. rpclab publishes its addresses and their readiness, and changes
@@ -49,7 +50,7 @@ func (c *Cluster) deployExisting(ctx context.Context, spec cluster.Spec) (cluste
 		return nil, err
 	}
 	d := &existing{AsItIs: cluster.AsItIs{Name: spec.Name, Field: "server.addresses"}, cluster: c, endpoints: cluster.NewEndpoints()}
-	if err := d.check(ctx, addresses, spec.Ready); err != nil {
+	if err := d.check(ctx, addresses, spec); err != nil {
 		return nil, errors.Join(err, d.closeChecks())
 	}
 	var texts []string
@@ -113,9 +114,9 @@ func resolve(ctx context.Context, hostports []string) (all []netip.AddrPort, err
 	return all, nil
 }
 
-// check opens the checks of all backends and returns an error unless all are ready.
-func (d *existing) check(ctx context.Context, addresses []netip.AddrPort, ready cluster.Ready) error {
-	ctx, cancel := context.WithTimeout(ctx, existingTimeout)
+// check opens the checks of all backends and returns an error unless all are ready in time.
+func (d *existing) check(ctx context.Context, addresses []netip.AddrPort, spec cluster.Spec) error {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(spec.ReadyTimeout, existingTimeout))
 	defer cancel()
 	var checks errgroup.Group
 	for _, addr := range addresses {
@@ -123,13 +124,13 @@ func (d *existing) check(ctx context.Context, addresses []netip.AddrPort, ready 
 		if addr.Addr().Is4() && addr.Addr().IsLoopback() {
 			from = d.cluster.addresses.probeSource()
 		}
-		h, err := healthOf(ready, addr, from)
+		h, err := healthOf(spec.Ready, addr, from)
 		if err != nil {
 			return errors.Join(err, checks.Wait())
 		}
 		d.backends = append(d.backends, existingBackend{addr, h})
 		checks.Go(func() error {
-			if err := probeUntil(ctx, h); err != nil {
+			if err := probeUntil(ctx, h, spec.ReadyTimeout > 0); err != nil {
 				return fmt.Errorf("server.addresses: %s of %s is not ready: %w", addr, d.Name, err)
 			}
 			return nil
@@ -142,11 +143,11 @@ func (d *existing) check(ctx context.Context, addresses []netip.AddrPort, ready 
 const existingPause = 200 * time.Millisecond
 
 // probeUntil checks a backend until it is ready or ctx ends, and returns the first error: a backend that has just
-// started, or that a busy machine delays, may need a moment. If nothing listens, it fails at once.
-func probeUntil(ctx context.Context, h health) error {
+// started, or that a busy machine delays, may need a moment. If nothing listens, it fails at once, unless it may start.
+func probeUntil(ctx context.Context, h health, mayStart bool) error {
 	first := h.probe(ctx)
 	for err := first; err != nil; err = h.probe(ctx) {
-		if errors.Is(err, syscall.ECONNREFUSED) || strings.Contains(err.Error(), syscall.ECONNREFUSED.Error()) {
+		if refused := errors.Is(err, syscall.ECONNREFUSED) || strings.Contains(err.Error(), syscall.ECONNREFUSED.Error()); refused && !mayStart {
 			return first
 		}
 		select {

@@ -173,3 +173,22 @@ func TestErrorsOfAddressesNameTheCause(t *testing.T) {
 		}
 	}
 }
+
+// A service file with a timeout says that its service may still start, so that it does not listen yet.
+func TestAddressesHaveTheTimeoutOfTheirServiceFile(t *testing.T) {
+	t.Parallel()
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	c := newCluster(t, local.Options{})
+	const limit = 400 * time.Millisecond
+	began := time.Now()
+	_, err = c.Deploy(t.Context(), cluster.Spec{
+		Name: "greeter", Addresses: []string{closed.Addr().String()}, Ready: cluster.Ready{Kind: cluster.ReadyTCP}, ReadyTimeout: limit,
+	})
+	if took := time.Since(began); err == nil || !strings.Contains(err.Error(), "connection refused") || took < limit {
+		t.Errorf("after %v the error is %v, want that the connection was refused for %v", took, err, limit)
+	}
+}
