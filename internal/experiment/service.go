@@ -116,9 +116,9 @@ type ServiceCall struct {
 	Name     string            `yaml:"-" key:"true"`
 	Method   string            `yaml:"method" doc:"gRPC method, package.Service/Method" alternative:"true"`
 	HTTP     string            `yaml:"http" doc:"method of an HTTP request" enum:"GET,HEAD,POST,PUT,PATCH,DELETE" alternative:"true"`
-	Path     string            `yaml:"path" doc:"path and query of an HTTP request; it can be a template"`
+	Path     string            `yaml:"path" doc:"path and query of an HTTP request; it can be a template, also with a field of the row that the call takes from its data file, such as {{.id}}"`
 	Data     Data              `yaml:"data" doc:"the request message, or the body of an HTTP request, which is JSON unless metadata has another content-type: then a text is the body as it is; texts in it can be templates such as {{randomInt 1 99}}; or @FILE: calls send its values (JSON, NDJSON) or rows (CSV) in turn"`
-	Metadata Metadata          `yaml:"metadata" doc:"further metadata or headers of this call; values can be templates, and a list has several values"`
+	Metadata Metadata          `yaml:"metadata" doc:"further metadata or headers of this call; values can be templates, also with fields of the data file, and a list has several values"`
 	From     map[string]string `yaml:"from" doc:"values that the call takes from the answers before it in a flow: expressions (CEL) such as login.token, headers.login[\"x-token\"] or trailers.login[\"x-token\"], by the names that data, path and metadata use as {{.token}}; a dash in the name of a call is _"`
 	Check    string            `yaml:"check" doc:"condition (CEL) that a response must meet, such as size(answer.orders) == 20 or status == 200; others count as errors of code CHECK, or HTTP_503 where that is the status (400 or more)"`
 	Stream   *CallStream       `yaml:"stream" doc:"when a call of a streaming method ends"`

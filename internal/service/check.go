@@ -3,6 +3,8 @@ package service
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -12,6 +14,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
+
+	"rpclab/internal/suggest"
 )
 
 // Check is a condition in CEL that a response has to meet. It is safe for concurrent use.
@@ -28,7 +32,7 @@ func CompileCheck(text string, of protoreflect.MessageDescriptor) (*Check, error
 	if err != nil {
 		return nil, err
 	}
-	return compileCheck(env, text)
+	return compileCheck(env, text, append(namesWithin(of, map[protoreflect.FullName]bool{}), "answer"))
 }
 
 // CompileHTTPCheck compiles a condition about an HTTP response: its status, its headers by their names in
@@ -39,7 +43,7 @@ func CompileHTTPCheck(text string) (*Check, error) {
 	if err != nil {
 		return nil, err
 	}
-	return compileCheck(env, text)
+	return compileCheck(env, text, []string{"status", "headers", "answer"})
 }
 
 // answer is a response in an expression.
@@ -65,10 +69,12 @@ func newEnv(answers []answer) (*cel.Env, error) {
 	return cel.NewEnv(append([]cel.EnvOption{cel.TypeDescs(files), ext.Strings()}, variables...)...)
 }
 
-func compileCheck(env *cel.Env, text string) (*Check, error) {
+// compileCheck compiles a condition. names are those that it may have meant by one that is not known.
+func compileCheck(env *cel.Env, text string, names []string) (*Check, error) {
 	compiled, issues := env.Compile(text)
 	if issues.Err() != nil {
-		return nil, fmt.Errorf("%q: %s", text, firstLine(issues.Err()))
+		wrong := firstLine(issues.Err())
+		return nil, fmt.Errorf("%q: %s%s", text, wrong, didYouMean(wrong, names))
 	}
 	if kind := compiled.OutputType(); !kind.IsExactType(cel.BoolType) && !kind.IsExactType(cel.DynType) {
 		return nil, fmt.Errorf("%q is a value of type %s and not a condition: compare it with ==, < or >", text, kind)
@@ -80,6 +86,42 @@ func compileCheck(env *cel.Env, text string) (*Check, error) {
 	check := &Check{text: text, program: program}
 	check.readsAnswer, check.readsHeaders = reads(compiled, "answer"), reads(compiled, "headers")
 	return check, nil
+}
+
+// unknownName matches a name in the error of a compiler that does not know it.
+var unknownName = regexp.MustCompile(`(?:undefined field|undeclared reference to) '(\w+)'`)
+
+// didYouMean returns the end of such an error; empty: no name is similar.
+func didYouMean(wrong string, names []string) string {
+	found := unknownName.FindStringSubmatch(wrong)
+	if found == nil {
+		return ""
+	}
+	similar := suggest.Similar(found[1], names)
+	if similar == "" {
+		return ""
+	}
+	return `; did you mean "` + similar + `"?`
+}
+
+// namesWithin returns the names of the fields of a message and of the messages in it. known are those that it has been in.
+func namesWithin(of protoreflect.MessageDescriptor, known map[protoreflect.FullName]bool) (names []string) {
+	known[of.FullName()] = true
+	names = fieldNames(of)
+	for i := range of.Fields().Len() {
+		if inner := of.Fields().Get(i).Message(); inner != nil && !known[inner.FullName()] {
+			names = append(names, namesWithin(inner, known)...)
+		}
+	}
+	return names
+}
+
+func fieldNames(in protoreflect.MessageDescriptor) (names []string) {
+	for i := range in.Fields().Len() {
+		names = append(names, string(in.Fields().Get(i).Name()))
+	}
+	slices.Sort(names)
+	return names
 }
 
 // reads reports whether an expression uses a variable.

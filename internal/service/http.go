@@ -26,9 +26,13 @@ type Request struct {
 	path    *data.Messages
 	body    *data.Messages // nil: none
 	headers []template
+	rows    *data.Rows // that the path or the headers use; nil: they use none
 	numbers numbers
 	check   *Check // nil: a status below 400 is right
 }
+
+// withoutBody are the methods of requests that have no body if the path or the headers use the fields of its data file.
+var withoutBody = []string{http.MethodGet, http.MethodHead, http.MethodDelete}
 
 // OpenHTTP checks the path, body, headers and condition of an HTTP request.
 func OpenHTTP(spec Spec) (*Request, error) {
@@ -37,7 +41,12 @@ func OpenHTTP(spec Spec) (*Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.path, err = data.Path("path of call "+spec.Name, []byte(spec.Path), spec.values()...); err != nil {
+	names, rows, err := spec.templateValues()
+	if err != nil {
+		return nil, err
+	}
+	r.rows = rows
+	if r.path, err = data.Path("path of call "+spec.Name, []byte(spec.Path), names...); err != nil {
 		return nil, InFields(err)
 	}
 	contentType := ""
@@ -52,7 +61,7 @@ func OpenHTTP(spec Spec) (*Request, error) {
 			if err := checkTemplate("metadata "+key, value); err != nil {
 				return nil, err
 			}
-			values, err := data.Text("metadata "+key, []byte(value), spec.values()...)
+			values, err := data.Text("metadata "+key, []byte(value), names...)
 			if err != nil {
 				return nil, InFields(err)
 			}
@@ -62,7 +71,7 @@ func OpenHTTP(spec Spec) (*Request, error) {
 			contentType = strings.Join(all, ", ")
 		}
 	}
-	if spec.Data != "" {
+	if spec.Data != "" && !(rows != nil && slices.Contains(withoutBody, spec.HTTP)) {
 		if r.body, err = spec.bodies(contentType); err != nil {
 			return nil, InFields(err)
 		}
@@ -110,7 +119,7 @@ func (r *Request) StartLoad() { r.numbers.Next() }
 
 // Path returns the path and query of request n. values are those of its [Flow]; nil: none.
 func (r *Request) Path(n uint64, values Values) ([]byte, error) {
-	return r.path.For(r.call(r.VariesPath(), n, values))
+	return r.path.For(r.rows.Add(r.call(r.VariesPath(), n, values)))
 }
 
 // Body returns the body of request n; empty: it has none.
@@ -123,7 +132,7 @@ func (r *Request) Body(n uint64, values Values) ([]byte, error) {
 
 // Header returns the header fields of request n, except Host.
 func (r *Request) Header(n uint64, values Values) (metadata.MD, error) {
-	md, call := metadata.MD{}, r.call(r.VariesHeader(), n, values)
+	md, call := metadata.MD{}, r.rows.Add(r.call(r.VariesHeader(), n, values))
 	for _, header := range r.headers {
 		value, err := header.values.For(call)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -68,19 +69,53 @@ func (i Identity) IsAddress() bool { return i == Identity{} }
 // FirstMetadata returns the metadata of the first call, for a request before it. It leaves out metadata with values
 // of earlier answers, which are not known then.
 func (s Spec) FirstMetadata() (metadata.MD, error) {
-	m, err := newCallMetadata(s.Metadata, s.values())
+	names, rows, err := s.templateValues()
 	if err != nil {
 		return nil, err
 	}
+	m, err := newCallMetadata(s.Metadata, names)
+	if err != nil {
+		return nil, err
+	}
+	first := rows.Add(data.Call{})
 	m.varying = slices.DeleteFunc(m.varying, func(one template) bool {
-		_, err := one.values.For(data.Call{})
+		_, err := one.values.For(first)
 		return err != nil && len(s.From) > 0
 	})
-	return m.of(data.Call{})
+	return m.of(first)
 }
 
 // values are the names of the values that templates can use.
 func (s Spec) values() []string { return slices.Sorted(maps.Keys(s.From)) }
+
+// fieldAction matches a template action up to the first field that it uses.
+var fieldAction = regexp.MustCompile(`\{\{[^}]*?\.([A-Za-z_][A-Za-z0-9_]*)`)
+
+// templateValues returns the names of the values that templates in the path and the metadata can use, and the rows of the
+// data file if they use its fields; nil: they use none.
+func (s Spec) templateValues() (names []string, rows *data.Rows, err error) {
+	names = s.values()
+	if s.File == "" || !slices.ContainsFunc(s.templates(), func(text string) bool {
+		return slices.ContainsFunc(fieldAction.FindAllStringSubmatch(text, -1), func(found []string) bool {
+			return found[1] != "Number" && found[1] != "Worker" && !slices.Contains(names, found[1])
+		})
+	}) {
+		return names, nil, nil
+	}
+	name, text, err := s.data(nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	if rows, err = data.ReadRows(text); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return append(names, rows.Names()...), rows, nil
+}
+
+// templates are the texts of a call outside of its message that can be templates.
+func (s Spec) templates() []string {
+	return append(slices.Concat(slices.Collect(maps.Values(s.Metadata))...), s.Path)
+}
 
 // TLSConfig returns the configuration of connections for calls of a service, which verify the host of the authority
 // if there is no other name; nil for clear text.
@@ -126,6 +161,7 @@ type Call struct {
 	spec     Spec
 	messages *data.Messages
 	metadata callMetadata
+	rows     *data.Rows // that the metadata uses; nil: it uses none
 	response *decode.Message
 	output   protoreflect.MessageDescriptor
 	check    *Check // nil: none
@@ -161,7 +197,12 @@ func Open(ctx context.Context, spec Spec, source method.Source) (*Call, error) {
 	if c.field, err = fieldPath(found.Output(), spec.Identity.Field); err != nil {
 		return nil, err
 	}
-	c.metadata, err = newCallMetadata(spec.Metadata, spec.values())
+	names, rows, err := spec.templateValues()
+	if err != nil {
+		return nil, err
+	}
+	c.rows = rows
+	c.metadata, err = newCallMetadata(spec.Metadata, names)
 	return c, InFields(err)
 }
 
@@ -212,7 +253,7 @@ func (c *Call) Metadata(n uint64, values Values) (metadata.MD, error) {
 	if !c.VariesMetadata() {
 		return c.metadata.fixed, nil
 	}
-	return c.metadata.of(data.Call{Number: c.numbers.of(n), Values: values})
+	return c.metadata.of(c.rows.Add(data.Call{Number: c.numbers.of(n), Values: values}))
 }
 
 // CheckError is the error of a response that does not meet the call's check.
@@ -270,14 +311,6 @@ func fieldPath(in protoreflect.MessageDescriptor, path string) (all []protorefle
 		in = field.Message()
 	}
 	return all, nil
-}
-
-func fieldNames(in protoreflect.MessageDescriptor) (names []string) {
-	for i := range in.Fields().Len() {
-		names = append(names, string(in.Fields().Get(i).Name()))
-	}
-	slices.Sort(names)
-	return names
 }
 
 func fieldText(message protoreflect.Message, path []protoreflect.FieldDescriptor) string {

@@ -45,6 +45,7 @@ func TestTheSameHTTPRequestsHaveTheSameOutcomes(t *testing.T) {
 		"10 map[CHECK:10]":    {HTTP: "GET", Path: "/?a=b", Check: `answer.query == "c"`},
 		"10 map[] of a HEAD":  {HTTP: "HEAD", Path: "/"},
 		"10 map[] of a 204":   {HTTP: "DELETE", Path: "/", Check: "status == 204"},
+		"10 map[] of a file":  {HTTP: "GET", Path: "/?n={{.id}}", File: "ids.csv", Data: "id\n7\n8\n", Check: `answer.query in ["n=7", "n=8"]`},
 	} {
 		for name, library := range map[string]caller.Caller{"http": nethttp.Caller{}, "wire": wire.Caller{}} {
 			spec.Name, spec.Authority, spec.Identity = "get", "shop", service.Identity{Header: "X-Pod"}

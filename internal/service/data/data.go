@@ -91,7 +91,7 @@ func (m *Messages) execute(chosen *message, call Call) ([]byte, error) {
 		fields[name] = value
 	}
 	if err := chosen.template.Execute(&text, fields); err != nil {
-		known := "the call has .Number, and ." + strings.Join(m.values, ", .") + " by its from"
+		known := "the call has .Number, and ." + strings.Join(m.values, ", .") + " by its from or its data file"
 		return nil, errors.New(noEntry.ReplaceAllLiteralString(withoutPrefixes(err).Error(), known))
 	}
 	return text.Bytes(), nil
