@@ -103,6 +103,10 @@ func TestBackendsWithOwnNamesAreBalancedDuringEvents(t *testing.T) {
 func TestBackendsWithOwnNamesThatAnswerNoCallCountInTheBalance(t *testing.T) {
 	r := answeredBy("pod-x")
 	r.OwnNames = true
+	if trial := r.Summarize(result.Trial{}); !slices.Equal(slices.Concat(trial.Groups...), []uint64{10}) {
+		t.Errorf("groups %v with an event, want one of 10 calls", trial.Groups)
+	}
+	r.Events = nil
 	trial := r.Summarize(result.Trial{})
 	if !slices.Equal(slices.Concat(trial.Groups...), []uint64{0, 0, 10}) || trial.Balance.MaxOverMean != 3 {
 		t.Errorf("groups %v, balance %+v; want one of 0, 0 and 10 calls, the busiest with 3 times its fair share", trial.Groups, trial.Balance)

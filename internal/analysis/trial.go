@@ -179,8 +179,12 @@ func (r Record) ready() map[string]bool {
 }
 
 // withUnnamed adds a 0 to sorted counts of calls by names of the backends' own for each further endpoint that was ready: a
-// backend that answered no call has named itself to nobody.
+// backend that answered no call has named itself to nobody. With events it adds none, because a backend that starts in place
+// of another may have its name.
 func (r Record) withUnnamed(counts []uint64) []uint64 {
+	if len(r.Events) > 0 {
+		return counts
+	}
 	silent := make([]uint64, max(0, len(r.ready())-len(counts)))
 	return append(silent, counts...)
 }
