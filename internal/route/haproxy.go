@@ -66,7 +66,7 @@ func startHAProxy(ctx context.Context, s cluster.Service, o settings.Settings, h
 		p := &haproxySlots{socket: at.file("admin.sock")}
 		var config strings.Builder
 		err := haproxyConfig.Execute(&config, map[string]any{
-			"Name": at.name, "Workers": o.Proxy.Workers, "Socket": p.socket, "Listen": at.listen, "Balance": haproxyBalance[o.Policy], "Slots": slots,
+			"Name": at.name, "Workers": o.Proxy.Workers, "Socket": p.socket, "Listen": at.listen, "Balance": haproxyBalance[o.Policy], "Slots": slots, "KeptIdle": 2 * o.Proxy.Workers,
 			"UpstreamHeader": upstreamHeader(o), "HTTP1": o.HTTP1, "TLS": o.TLS, "SNIName": o.TLS.SNI(),
 		})
 		return proxy{
