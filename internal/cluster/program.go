@@ -9,9 +9,9 @@ import (
 	"strings"
 	"syscall"
 	"text/template"
-	"text/template/parse"
 	"time"
 
+	"rpclab/internal/fields"
 	"rpclab/internal/suggest"
 )
 
@@ -127,7 +127,7 @@ func (p Program) Check() error {
 func (p Program) Uses(field string) bool {
 	for _, text := range slices.Concat(p.Command, p.Env) {
 		parsed, err := template.New("").Parse(text)
-		if err == nil && parsed.Tree != nil && slices.Contains(fieldsOf(parsed.Root), field) {
+		if err == nil && slices.Contains(fields.Of(parsed), field) {
 			return true
 		}
 	}
@@ -176,7 +176,7 @@ func checkTemplate(text string) error {
 	if parsed.Tree == nil {
 		return nil
 	}
-	for _, field := range fieldsOf(parsed.Root) {
+	for _, field := range fields.Of(parsed) {
 		if !slices.Contains(replicaFields, field) {
 			return fmt.Errorf("no field {{.%s}}%s", field, suggest.DidYouMean(field, replicaFields))
 		}
@@ -187,41 +187,4 @@ func checkTemplate(text string) error {
 		return errors.New(strings.TrimPrefix(reason, `"" at `))
 	}
 	return nil
-}
-
-// fieldsOf are the fields that a template uses: Address of {{.Address}}.
-func fieldsOf(node parse.Node) (fields []string) {
-	switch n := node.(type) {
-	case *parse.ListNode:
-		if n != nil {
-			for _, child := range n.Nodes {
-				fields = append(fields, fieldsOf(child)...)
-			}
-		}
-	case *parse.ActionNode:
-		return fieldsOf(n.Pipe)
-	case *parse.IfNode:
-		return fieldsOf(&n.BranchNode)
-	case *parse.WithNode:
-		return fieldsOf(&n.BranchNode)
-	case *parse.RangeNode:
-		return fieldsOf(&n.BranchNode)
-	case *parse.BranchNode:
-		return slices.Concat(fieldsOf(n.Pipe), fieldsOf(n.List), fieldsOf(n.ElseList))
-	case *parse.PipeNode:
-		for _, command := range n.Cmds {
-			fields = append(fields, fieldsOf(command)...)
-		}
-	case *parse.CommandNode:
-		for _, argument := range n.Args {
-			fields = append(fields, fieldsOf(argument)...)
-		}
-	case *parse.FieldNode:
-		return n.Ident[:1]
-	case *parse.VariableNode: // Ident of {{$.Address}} is $, Address
-		if n.Ident[0] == "$" && len(n.Ident) > 1 {
-			return n.Ident[1:2]
-		}
-	}
-	return fields
 }

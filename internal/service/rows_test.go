@@ -60,6 +60,16 @@ func TestMetadataUsesFieldsOfADataFile(t *testing.T) {
 	}
 }
 
+func TestAFieldOfADataFileMayFollowTheNumberOfTheCall(t *testing.T) {
+	call, err := service.OpenHTTP(service.Spec{HTTP: "GET", Path: `/{{printf "%d-%s" .Number .id}}`, File: "ids.csv", Data: "id\na\n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if path, err := call.Path(3, nil); err != nil || string(path) != "/3-a" {
+		t.Errorf("the path is %s, %v; want /3-a", path, err)
+	}
+}
+
 func TestErrorsOfFieldsOfADataFile(t *testing.T) {
 	for _, c := range []struct{ data, path, want string }{
 		{"id\n7\n", "/{{.ids}}", "path of call call: 1:3: {{.ids}}: the call has .Number, and .id by its from or its data file"},

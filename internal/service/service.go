@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -88,18 +87,14 @@ func (s Spec) FirstMetadata() (metadata.MD, error) {
 // values are the names of the values that templates can use.
 func (s Spec) values() []string { return slices.Sorted(maps.Keys(s.From)) }
 
-// fieldAction matches a template action up to the first field that it uses.
-var fieldAction = regexp.MustCompile(`\{\{[^}]*?\.([A-Za-z_][A-Za-z0-9_]*)`)
-
 // templateValues returns the names of the values that templates in the path and the metadata can use, and the rows of the
 // data file if they use its fields; nil: they use none.
 func (s Spec) templateValues() (names []string, rows *data.Rows, err error) {
 	names = s.values()
-	if s.File == "" || !slices.ContainsFunc(s.templates(), func(text string) bool {
-		return slices.ContainsFunc(fieldAction.FindAllStringSubmatch(text, -1), func(found []string) bool {
-			return found[1] != "Number" && found[1] != "Worker" && !slices.Contains(names, found[1])
-		})
-	}) {
+	isOfRow := func(field string) bool {
+		return field != "Number" && field != "Worker" && !slices.Contains(names, field)
+	}
+	if s.File == "" || !slices.ContainsFunc(s.templates(), func(text string) bool { return slices.ContainsFunc(data.Fields(text), isOfRow) }) {
 		return names, nil, nil
 	}
 	name, text, err := s.data(nil)

@@ -22,7 +22,7 @@ const root = "../.."
 // rooms are the packages in the order of docs/decisions/0002: a package imports only later ones.
 var rooms = []string{
 	"web", "telemetry", "lab", "load", "analysis", "experiment", "gateway", "route", "cluster", "agent", "caller", "pace", "wire", "workload", "service", "security",
-	"measure", "verdict", "report", "result", "image", "tool", "language", "process", "version", "suggest",
+	"measure", "verdict", "report", "result", "image", "tool", "language", "process", "version", "suggest", "fields",
 }
 
 // goFile is a Go file that is not generated.

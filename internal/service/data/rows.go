@@ -8,6 +8,9 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"text/template"
+
+	"rpclab/internal/fields"
 )
 
 // Rows are the objects of a data file, whose fields templates outside of the messages can use. They are safe for
@@ -28,11 +31,11 @@ func ReadRows(text []byte) (*Rows, error) {
 		if bytes.Contains(part, []byte("{{")) {
 			return nil, fmt.Errorf("row %d has a template, and its fields are in a template: write the row without one", i+1)
 		}
-		fields, err := fieldsOf(part)
+		row, err := fieldsOf(part)
 		if err != nil {
 			return nil, fmt.Errorf("row %d: %w", i+1, err)
 		}
-		for name := range fields {
+		for name := range row {
 			names[name] = true
 		}
 	}
@@ -58,6 +61,15 @@ func (r *Rows) Add(to Call) Call {
 	return to
 }
 
+// Fields returns the names of the fields that a template uses; nil also for a text that is no template.
+func Fields(text string) []string {
+	parsed, err := template.New("").Funcs(functions).Parse(text)
+	if err != nil {
+		return nil
+	}
+	return fields.Of(parsed)
+}
+
 // fieldName matches the names that a template can use as {{.name}}.
 var fieldName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
@@ -69,14 +81,14 @@ func fieldsOf(object []byte) (map[string]string, error) {
 	if decoder.Decode(&read) != nil || read == nil {
 		return nil, errors.New("it is no object, so it has no fields")
 	}
-	fields := map[string]string{}
+	all := map[string]string{}
 	for name, value := range read {
 		switch value.(type) {
 		case string, json.Number, bool:
 			if fieldName.MatchString(name) {
-				fields[name] = fmt.Sprint(value)
+				all[name] = fmt.Sprint(value)
 			}
 		}
 	}
-	return fields, nil
+	return all, nil
 }
