@@ -71,10 +71,10 @@ func (f finding) shortAnswer(d result.Document) (string, error) {
 		}
 		return span("%.2g", all), nil
 	}
-	remains := func(published string) (string, error) { // of the gap of an arm, in percent, with its interval
+	remains := func(published string) (string, error) { // of the gap of an arm
 		for _, a := range d.Accounts {
 			if a.Published == published && a.Reason == "" {
-				return minus(fmt.Sprintf("%.0f %% (%.0f to %.0f)", 100*a.Remains, 100*a.CI[0], 100*a.CI[1])), nil
+				return report.Remains(a), nil
 			}
 		}
 		return "", fmt.Errorf("the document does not know what remains of the gap of %s", published)
@@ -90,9 +90,6 @@ func (f finding) shortAnswer(d result.Document) (string, error) {
 	}
 	return answer.String(), nil
 }
-
-// minus writes the signs of negative numbers as reports do.
-func minus(text string) string { return strings.ReplaceAll(text, "-", "−") }
 
 // span formats the range of values, or their value.
 func span(format string, values []float64) string {

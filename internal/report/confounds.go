@@ -94,7 +94,7 @@ func accountRow(d result.Document, arms map[result.ArmKey]result.Arm, a result.A
 		row[3] = ""
 	}
 	if a.Reason == "" && a.Controlled != a.Baseline {
-		row[5] = fmt.Sprintf("%s %% (%s to %s)", percents(a.Remains), percents(a.CI[0]), percents(a.CI[1]))
+		row[5] = Remains(a)
 	}
 	if !there || !known {
 		return row
@@ -108,6 +108,11 @@ func accountRow(d result.Document, arms map[result.ArmKey]result.Arm, a result.A
 		row[6] = figureText(theirs)
 	}
 	return row
+}
+
+// Remains is what remains of the gap of an account that has no reason to be unknown, with its interval: 4 % (−3 to 10).
+func Remains(a result.Account) string {
+	return fmt.Sprintf("%s %% (%s to %s)", percents(a.Remains), percents(a.CI[0]), percents(a.CI[1]))
 }
 
 // percents is a share that may be negative.

@@ -94,14 +94,10 @@ var unknownName = regexp.MustCompile(`(?:undefined field|undeclared reference to
 // didYouMean returns the end of such an error; empty: no name is similar.
 func didYouMean(wrong string, names []string) string {
 	found := unknownName.FindStringSubmatch(wrong)
-	if found == nil {
+	if found == nil || suggest.Similar(found[1], names) == "" {
 		return ""
 	}
-	similar := suggest.Similar(found[1], names)
-	if similar == "" {
-		return ""
-	}
-	return `; did you mean "` + similar + `"?`
+	return suggest.DidYouMean(found[1], names)
 }
 
 // namesWithin returns the names of the fields of a message and of the messages in it. known are those that it has been in.

@@ -142,13 +142,20 @@ func TestReadinessOverTLS(t *testing.T) {
 	}
 }
 
-func TestErrorsOfAddressesNameTheCause(t *testing.T) {
-	t.Parallel()
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
+// unused is an address where nothing listens.
+func unused(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	closed.Close()
+	listener.Close()
+	return listener.Addr().String()
+}
+
+func TestErrorsOfAddressesNameTheCause(t *testing.T) {
+	t.Parallel()
+	closed := unused(t)
 	open := serve(t, nil)
 	c := newCluster(t, local.Options{})
 	for _, test := range []struct {
@@ -156,8 +163,8 @@ func TestErrorsOfAddressesNameTheCause(t *testing.T) {
 		ready     cluster.Ready
 		want      []string
 	}{
-		{[]string{open, closed.Addr().String()}, cluster.Ready{}, []string{"server.addresses: " + closed.Addr().String() + " of greeter is not ready: ", "connection refused"}},
-		{[]string{closed.Addr().String()}, cluster.Ready{Kind: "tcp"}, []string{"connection refused"}},
+		{[]string{open, closed}, cluster.Ready{}, []string{"server.addresses: " + closed + " of greeter is not ready: ", "connection refused"}},
+		{[]string{closed}, cluster.Ready{Kind: "tcp"}, []string{"connection refused"}},
 		{[]string{"127.0.0.1"}, cluster.Ready{}, []string{`server.addresses: "127.0.0.1" is not host:port`}},
 		{[]string{"127.0.0.1:70000"}, cluster.Ready{}, []string{`server.addresses: "127.0.0.1:70000" is not host:port`}},
 		{[]string{":50051"}, cluster.Ready{}, []string{`server.addresses: ":50051" is not host:port`}},
@@ -177,16 +184,12 @@ func TestErrorsOfAddressesNameTheCause(t *testing.T) {
 // A service file with a timeout says that its service may still start, so that it does not listen yet.
 func TestAddressesHaveTheTimeoutOfTheirServiceFile(t *testing.T) {
 	t.Parallel()
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed.Close()
+	closed := unused(t)
 	c := newCluster(t, local.Options{})
 	const limit = 400 * time.Millisecond
 	began := time.Now()
-	_, err = c.Deploy(t.Context(), cluster.Spec{
-		Name: "greeter", Addresses: []string{closed.Addr().String()}, Ready: cluster.Ready{Kind: cluster.ReadyTCP}, ReadyTimeout: limit,
+	_, err := c.Deploy(t.Context(), cluster.Spec{
+		Name: "greeter", Addresses: []string{closed}, Ready: cluster.Ready{Kind: cluster.ReadyTCP}, ReadyTimeout: limit,
 	})
 	if took := time.Since(began); err == nil || !strings.Contains(err.Error(), "connection refused") || took < limit {
 		t.Errorf("after %v the error is %v, want that the connection was refused for %v", took, err, limit)
