@@ -106,7 +106,7 @@ var sides = []struct {
 	ours   func(result.Arm) result.Figure
 }{
 	{"elapsed, ms", func(p result.Published) float64 { return p.ElapsedMS }, func(a result.Arm) result.Figure { return result.Figure{Value: a.ElapsedMS} }},
-	{"calls/s", func(p result.Published) float64 { return p.Rate }, func(a result.Arm) result.Figure { return result.Figure{Value: a.Rate} }},
+	{"calls/s", func(p result.Published) float64 { return p.Rate }, func(a result.Arm) result.Figure { return result.Figure{Value: a.Answered()} }},
 	{"mean, ms", func(p result.Published) float64 { return p.Mean }, func(a result.Arm) result.Figure { return a.Latency.Figure("mean") }},
 	{"p95, ms", func(p result.Published) float64 { return p.P95 }, func(a result.Arm) result.Figure { return a.Latency.Figure("p95") }},
 	{"server memory, MB", func(p result.Published) float64 { return p.RSS }, func(a result.Arm) result.Figure {

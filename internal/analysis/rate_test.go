@@ -91,3 +91,13 @@ func TestRatesAreThoseOfTheWindow(t *testing.T) {
 		t.Errorf("%g calls/s, %g answered, %+v; want those of both windows and the longest drain", arm.Rate, arm.Answered(), arm.Window)
 	}
 }
+
+// Calls that fail at once are no throughput: a rate, its differences and its trend are of successful calls.
+func TestTheRateIsOfSuccessfulCalls(t *testing.T) {
+	m := result.Measures{Calls: 100, Rate: 50, Errors: map[string]uint64{"UNAVAILABLE": 40}}
+	for _, one := range metrics {
+		if one.name == "rate" && one.of(result.Trial{Measures: m}) != 30 {
+			t.Errorf("the rate is %g, want that of 60 of 100 calls, 30", one.of(result.Trial{Measures: m}))
+		}
+	}
+}

@@ -122,7 +122,7 @@ func figureOf(a result.Arm, metric string) (result.Figure, bool) {
 	case metric == "elapsed":
 		return value(a.ElapsedMS)
 	case metric == "rate":
-		return value(a.Rate)
+		return result.Figure{Value: a.Answered()}, a.Rate > 0
 	case metric == "balance":
 		return result.Figure{Value: a.Balance.Jain}, len(a.Backends) > 1
 	case metric == "failed":

@@ -83,3 +83,11 @@ func TestPinnedServersAreNamed(t *testing.T) {
 		t.Errorf("the report does not say that servers were pinned:\n%s", text)
 	}
 }
+
+// TestAnArmThatAnswersNoCallHasNoRate also covers short tables, which have the rate where it is a headline metric.
+func TestAnArmThatAnswersNoCallHasNoRate(t *testing.T) {
+	a := result.Arm{Measures: result.Measures{Calls: 10, Rate: 5, Errors: map[string]uint64{"DEADLINE_EXCEEDED": 10}}}
+	if f, known := figureOf(a, "rate"); !known || f.Value != 0 {
+		t.Errorf("the rate is %v, known %t; want 0", f, known)
+	}
+}

@@ -20,7 +20,7 @@ var figures = []figure{
 	{"p99", latencyFigure(func(h Histogram) float64 { return h.P99 })},
 	{"p999", latencyFigure(func(h Histogram) float64 { return h.P999 })},
 	{"mean", latencyFigure(func(h Histogram) float64 { return h.Mean })},
-	{"rate", func(a Arm) (float64, bool) { return a.Rate, a.Rate > 0 }},
+	{"rate", func(a Arm) (float64, bool) { return a.Answered(), a.Rate > 0 }},
 	{"capacity", func(a Arm) (float64, bool) {
 		if a.Capacity == nil {
 			return 0, false
@@ -38,7 +38,7 @@ func latencyFigure(of func(Histogram) float64) func(Arm) (float64, bool) {
 }
 
 // Figures returns the names that [Store.Trend] accepts: p50, p90, p99, p999 and mean of
-// the latency in ms, rate and capacity in calls/s, errors as a share of the calls due,
+// the latency in ms, rate (of the successful calls) and capacity in calls/s, errors as a share of the calls due,
 // client_cpu and server_cpu in µs per call, and balance as Jain's index.
 func Figures() (names []string) {
 	for _, f := range figures {
