@@ -198,7 +198,7 @@ func (f runFlags) runAndReport(c *cobra.Command, plan lab.Plan, commandLine stri
 		return f.gates.addTo(d, tested)
 	})
 	if errors.Is(err, lab.ErrService) {
-		return usageError{err}
+		return usageError{experiment.InDocument(err)}
 	}
 	if document.ID == "" {
 		return err

@@ -21,6 +21,8 @@ type Program struct {
 	Command []string // program and arguments, at least one; those of the entry point of Image, where that is set
 	// Image is a container image that Kubernetes runs; empty: Command is a program of this machine.
 	Image string
+	// PullSecret is the Secret with which nodes pull Image, NAMESPACE/NAME; empty: they need none.
+	PullSecret string
 	// Template is a Deployment of Kubernetes, NAMESPACE/NAME, whose pods are copied; Image and Command are then empty.
 	Template string
 	Dir      string   // the working directory; empty: rpclab's own

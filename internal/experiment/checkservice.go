@@ -73,7 +73,7 @@ func checkService(s Service, n *node, wrong *problems) {
 // serverFields are the fields of a server that apply to each way in which it can run.
 var serverFields = map[string][]string{
 	"command":    {"dir", "env", "replicas", "ready", "timeout", "stop"},
-	"image":      {"args", "env", "files", "port", "resources", "replicas", "ready", "timeout", "stop"},
+	"image":      {"pull_secret", "args", "env", "files", "port", "resources", "replicas", "ready", "timeout", "stop"},
 	"deployment": {"env", "files", "port", "resources", "replicas", "ready", "timeout"},
 	"service":    {"port"},
 	"addresses":  {"ready", "timeout"},
@@ -104,6 +104,9 @@ func checkServer(n *node, wrong *problems) {
 		wrong.add(p.at, "server.%s does not apply to server.%s, only to %s: remove it", p.key, how, joinOr(able))
 	}
 	checkFiles(n.get("files"), wrong)
+	if secret := n.get("pull_secret"); secret != nil && !isObjectName(secret.text) {
+		wrong.add(secret.at, "server.pull_secret: %q is not NAMESPACE/NAME", secret.text)
+	}
 	if existing := n.get(how); (how == "deployment" || how == "service") && !isObjectName(existing.text) {
 		wrong.add(existing.at, "server.%s: %q is not NAMESPACE/NAME", how, existing.text)
 	}
@@ -131,8 +134,9 @@ func isObjectName(text string) bool {
 
 // checkServices checks the services of an experiment.
 func (d *document) checkServices(e *Experiment, wrong *problems) {
-	for _, s := range e.Services {
-		checkService(s, d.root.get("services").get(s.Name), wrong)
+	for i, s := range e.Services {
+		e.Services[i].node = d.root.get("services").get(s.Name)
+		checkService(s, e.Services[i].node, wrong)
 	}
 }
 

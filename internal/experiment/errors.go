@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,7 +16,12 @@ type Error struct {
 	File         string
 	Line, Column int // from 1; Column 0: the whole line
 	Message      string
+
+	cause error // nil: the message says all
 }
+
+// Unwrap returns the cause.
+func (e Error) Unwrap() error { return e.cause }
 
 // Error reads file:line:column: message.
 func (e Error) Error() string {
@@ -50,10 +56,23 @@ func (e Errors) Unwrap() []error {
 	return all
 }
 
+// InDocument returns the [Error] that err wraps, which has a position and says all; without one, err.
+func InDocument(err error) error {
+	var one Error
+	if all := (Errors)(nil); errors.As(err, &all) || !errors.As(err, &one) {
+		return err
+	}
+	return one
+}
+
 // position is where the document sets a value.
 type position struct {
 	file         string
 	line, column int
+}
+
+func (p position) error(message string) Error {
+	return Error{File: p.file, Line: p.line, Column: p.column, Message: message}
 }
 
 // problems collects errors. It reports an error once, although several arms and cells may check
@@ -61,7 +80,7 @@ type position struct {
 type problems struct{ found Errors }
 
 func (p *problems) add(at position, format string, args ...any) {
-	p.found = append(p.found, Error{at.file, at.line, at.column, fmt.Sprintf(format, args...)})
+	p.found = append(p.found, at.error(fmt.Sprintf(format, args...)))
 }
 
 // err returns the errors, sorted by position and without duplicates.

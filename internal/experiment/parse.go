@@ -32,7 +32,7 @@ func parse(file string, doc []byte) (*node, error) {
 		return nil, syntaxError(file, doc, err)
 	}
 	if err := decoder.Decode(&second); err == nil {
-		return nil, Errors{{file, second.Line, second.Column, "a second document begins here; a file can contain only one experiment"}}
+		return nil, Errors{position{file, second.Line, second.Column}.error("a second document begins here; a file can contain only one experiment")}
 	} else if !errors.Is(err, io.EOF) {
 		return nil, syntaxError(file, doc, err)
 	}

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"encoding/json"
+	"errors"
 	"net"
 	"net/netip"
 	"slices"
@@ -33,6 +34,27 @@ type ServiceBody struct {
 	Authority   string        `yaml:"authority" doc:"value of :authority, or of the header Host (default: the host name in server.addresses, or the target of the route)"`
 	TLS         *ServiceTLS   `yaml:"tls" doc:"encryption of connections (default: none)"`
 	Identity    Identity      `yaml:"identity" doc:"how rpclab tells which backend answered (default: peer)"`
+
+	node *node // in the document
+}
+
+// ErrorAt returns an error with the position of a field: of the call, or of the service if there is no such call or the
+// call does not set it. It is nil if err is nil, and err if that has a position or the service is of no document.
+func (s ServiceBody) ErrorAt(call, field string, err error) error {
+	var placed Error
+	if err == nil || s.node == nil || errors.As(err, &placed) {
+		return err
+	}
+	at, ofCall := s.node.get("calls").get(call).find([]string{field})
+	if own := s.node.get(field); !ofCall && own != nil {
+		at = own
+	}
+	if at == nil {
+		at = s.node
+	}
+	placed = at.at.error(err.Error())
+	placed.cause = err
+	return placed
 }
 
 // InPods reports whether rpclab starts the service in pods of Kubernetes.
@@ -46,6 +68,7 @@ type ServiceServer struct {
 	Deployment string            `yaml:"deployment" doc:"a Deployment on kubernetes, NAMESPACE/NAME: rpclab runs copies of its pods in the namespace of the run" alternative:"kubernetes"`
 	Service    string            `yaml:"service" doc:"a Service on kubernetes, NAMESPACE/NAME, whose pods run already; rpclab starts and stops nothing" alternative:"kubernetes"`
 	Addresses  []string          `yaml:"addresses" doc:"addresses (host:port) at which the service runs already; rpclab starts and stops nothing" alternative:"local"`
+	PullSecret string            `yaml:"pull_secret" doc:"image pull secret of the image, NAMESPACE/NAME, which rpclab copies into the namespace of the run (default: the nodes need none)"`
 	Dir        string            `yaml:"dir" doc:"working directory of the command (default: that of the file)"`
 	Args       []string          `yaml:"args" doc:"arguments of the image's entry point; each can contain {{.Address}} and the rest"`
 	Env        map[string]string `yaml:"env" doc:"environment variables of the command, of the image, or of the server in the copied pods; values can contain {{.Address}} and the rest"`

@@ -45,6 +45,7 @@ func TestErrorsOfInvalidServiceFiles(t *testing.T) {
 			[]string{"orders.yaml:3:14: the addresses have the names a.test and b.test, and all calls verify one name in the server's certificate: set tls.servername"}},
 		"env of addresses":   {strings.Replace(replace("  replicas: 2\n", "  env: {A: b}\n"), `command: ["./orders", "-addr", "{{.Address}}"]`, `addresses: ["127.0.0.1:1"]`, 1), []string{"orders.yaml:4:3: server.env does not apply to server.addresses, only to server.command, server.deployment or server.image: remove it"}},
 		"not a name":         {strings.Replace(replace("  replicas: 2\n", ""), `command: ["./orders", "-addr", "{{.Address}}"]`, "service: orders", 1), []string{`orders.yaml:3:12: server.service: "orders" is not NAMESPACE/NAME`}},
+		"pull secret":        {strings.Replace(replace("replicas: 2", "pull_secret: registry"), `command: ["./orders", "-addr", "{{.Address}}"]`, "image: orders", 1), []string{`orders.yaml:4:16: server.pull_secret: "registry" is not NAMESPACE/NAME`}},
 		"args":               {replace("  replicas: 2", "  args: [x]"), []string{"orders.yaml:4:3: server.args does not apply to server.command, only to server.image: remove it"}},
 		"files of a command": {replace("  replicas: 2", "  files: {/a: b}"), []string{"orders.yaml:4:3: server.files does not apply to server.command, only to server.deployment or server.image: remove it"}},
 		"files": {strings.Replace(replace("replicas: 2", "files: {a: b, /c/: d, /e: f, /e/g: h}"), `command: ["./orders", "-addr", "{{.Address}}"]`, "image: orders", 1), []string{

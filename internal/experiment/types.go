@@ -216,6 +216,9 @@ func elements(tag reflect.StructTag) reflect.StructTag {
 func (r typeReader) record(typ *valueType, t reflect.Type, at []int, name string) {
 	for i := range t.NumField() {
 		f := t.Field(i)
+		if !f.IsExported() && !f.Anonymous {
+			continue
+		}
 		index := append(slices.Clone(at), i)
 		if f.Tag.Get("key") != "" {
 			typ.key = index

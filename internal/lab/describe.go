@@ -46,7 +46,7 @@ func (d descriptions) complete(ctx context.Context, call *service.Spec, servers 
 		return err // the server may have died
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrService, err)
+		return service.FieldError{Call: call.Name, Field: "method", Err: fmt.Errorf("%w: %w", ErrService, err)}
 	}
 	if _, err := service.Open(ctx, *call, source); err != nil {
 		return fmt.Errorf("%w: %w", ErrService, err)

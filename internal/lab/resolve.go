@@ -45,6 +45,7 @@ type trial struct {
 	// proxyTLS is how the proxy of the route encrypts connections to backends, while callers call it in clear text;
 	// nil: the calls pass as the callers make them.
 	proxyTLS *service.TLS
+	user     experiment.Service         // the user's service; zero: rpclab's own servers
 	versions map[string]cluster.Program // of a user's service, by the names that events have
 	// armNumber numbers the arms that are up at the same time, from 1; 0: the trial is alone.
 	armNumber int
@@ -84,7 +85,7 @@ func Resolve(plan experiment.Plan) (Plan, error) {
 	for i, t := range plan.Trials {
 		var err error
 		if resolved.trials[i], err = r.trial(t); err != nil {
-			return Plan{}, fmt.Errorf("arm %s: %w", t.Arm, err)
+			return Plan{}, experiment.InDocument(fmt.Errorf("arm %s: %w", t.Arm, err))
 		}
 		if plan.Design != "" && plan.Design != experiment.Isolated {
 			resolved.trials[i].armNumber = 1 + slices.IndexFunc(plan.Arms, func(a experiment.Arm) bool { return a.Name == t.Arm })
@@ -156,10 +157,10 @@ func (r resolver) trial(planned experiment.Trial) (t trial, err error) {
 // addService completes a trial by a user's service.
 func (r resolver) addService(t *trial, s experiment.Service) (err error) {
 	c := t.Config
-	t.settings.ReportUpstream = true
+	t.user, t.settings.ReportUpstream = s, true
 	t.settings.HTTP1 = experiment.ServiceFile(s).FirstCall(c.Workload).HTTP != ""
 	if t.server, err = deployService(s, t.server); err != nil {
-		return err
+		return s.ErrorAt("", "server", err)
 	}
 	t.server.FaultProxy = t.server.Program != nil && slices.ContainsFunc(t.Events, func(e experiment.Event) bool { return e.NeedsFaultProxy(s.InPods()) })
 	if t.job.Command != nil {

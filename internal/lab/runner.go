@@ -147,7 +147,7 @@ func (r *trialRunner) completeCalls(ctx context.Context, t trial, servers cluste
 	calls := slices.Clone(t.job.Calls)
 	for i := range calls {
 		if err := r.described.complete(ctx, &calls[i], servers); err != nil {
-			return nil, err
+			return nil, placed(t.user, err)
 		}
 		if t.job.Stream == nil {
 			continue
@@ -160,7 +160,7 @@ func (r *trialRunner) completeCalls(ctx context.Context, t trial, servers cluste
 		return calls, nil
 	}
 	if _, err := service.CheckFlow(calls); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrService, err)
+		return nil, placed(t.user, fmt.Errorf("%w: %w", ErrService, err))
 	}
 	return calls, nil
 }

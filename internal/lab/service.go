@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -46,7 +47,7 @@ func deployService(s experiment.Service, spec cluster.Spec) (cluster.Spec, error
 		return spec, ready.Check()
 	}
 	program := cluster.Program{
-		Command: s.Server.Command, Dir: s.Server.Dir, Image: s.Server.Image, Template: s.Server.Deployment, Ready: ready, ReadyTimeout: s.Server.Timeout,
+		Command: s.Server.Command, Dir: s.Server.Dir, Image: s.Server.Image, PullSecret: s.Server.PullSecret, Template: s.Server.Deployment, Ready: ready, ReadyTimeout: s.Server.Timeout,
 		Signal: s.Server.Stop.Signal, Grace: s.Server.Stop.Grace,
 	}
 	if program.Image != "" {
@@ -96,10 +97,10 @@ func versions(services []experiment.Service, events []experiment.Event, old clus
 		}
 		spec, err := deployService(*s, old)
 		if err != nil {
-			return nil, fmt.Errorf("service %s: %w", s.Name, err)
+			return nil, s.ErrorAt("", "server", fmt.Errorf("service %s: %w", s.Name, err))
 		}
 		if spec.Port != old.Port {
-			return nil, fmt.Errorf("service %s: roll_to: server.port is %d, and that of the old version %d: a service has one port", s.Name, spec.Port, old.Port)
+			return nil, s.ErrorAt("", "server", fmt.Errorf("service %s: roll_to: server.port is %d, and that of the old version %d: a service has one port", s.Name, spec.Port, old.Port))
 		}
 		all[e.RollTo] = *spec.Program
 	}
@@ -128,7 +129,7 @@ func serviceCalls(s experiment.Service, w experiment.Workload, library library, 
 	for _, share := range w.Shares() {
 		spec, err := serviceCall(s, share.Call, timeout)
 		if err != nil {
-			return nil, err
+			return nil, placed(s, err)
 		}
 		spec.Weight = share.Weight
 		all = append(all, *spec)
@@ -141,7 +142,16 @@ func serviceCalls(s experiment.Service, w experiment.Workload, library library, 
 		err = fmt.Errorf("the caller %s does not read headers and trailers, which from of a call does: set caller.kind to %s", library.name,
 			map[bool]string{true: "http", false: "grpc-go"}[all[0].HTTP != ""])
 	}
-	return all, err
+	return all, placed(s, err)
+}
+
+// placed returns the error of a call with the position of the field in the file of its service.
+func placed(s experiment.Service, err error) error {
+	var of service.FieldError
+	if !errors.As(err, &of) {
+		return err
+	}
+	return s.ErrorAt(of.Call, of.Field, err)
 }
 
 // serviceCall returns one call of a service, and checks it as far as it can be checked before a server runs.
@@ -157,14 +167,14 @@ func serviceCall(s experiment.Service, name string, timeout time.Duration) (*ser
 	}
 	var err error
 	if spec.TLS, err = readTLS(s.TLS); err != nil {
-		return nil, err
+		return nil, s.ErrorAt("", "tls", err)
 	}
 	if spec.TLS != nil && s.Authority == "" {
 		spec.TLS.ServerName = cmp.Or(spec.TLS.ServerName, s.Server.HostName())
 	}
 	if spec.File = c.Data.File(); spec.File != "" {
 		if spec.Data, err = readData(spec.File); err != nil {
-			return nil, fmt.Errorf("data of call %s: %w", c.Name, err)
+			return nil, s.ErrorAt(name, "data", fmt.Errorf("data of call %s: %w", c.Name, err))
 		}
 	}
 	spec.Stream.Timeout, spec.Stream.NeedsResponse = timeout, true
@@ -182,12 +192,13 @@ func serviceCall(s experiment.Service, name string, timeout time.Duration) (*ser
 		_, err := service.OpenHTTP(*spec)
 		return spec, err
 	}
+	files := map[bool]string{true: "protoset", false: "proto"}[s.Protoset != ""]
 	source, err := methodFiles(s)
 	if err != nil || source == nil {
-		return spec, err
+		return spec, s.ErrorAt("", files, err)
 	}
 	if spec.Protos, err = method.Descriptors(source); err != nil {
-		return nil, err
+		return nil, s.ErrorAt("", files, err)
 	}
 	_, err = service.Open(context.Background(), *spec, source)
 	return spec, err

@@ -12,7 +12,7 @@ func InFields(err error) error {
 	if text == err.Error() {
 		return err
 	}
-	return fieldError{err, text}
+	return otherText{err, text}
 }
 
 var flags = strings.NewReplacer(
@@ -23,11 +23,31 @@ var flags = strings.NewReplacer(
 	"(a call has .Number and .Worker)", "(a call has .Number; from defines values of the calls before it in a flow)",
 )
 
-// fieldError is an error with another text.
-type fieldError struct {
+// otherText is an error with another text.
+type otherText struct {
 	error
 	text string
 }
 
-func (e fieldError) Error() string { return e.text }
-func (e fieldError) Unwrap() error { return e.error }
+func (e otherText) Error() string { return e.text }
+func (e otherText) Unwrap() error { return e.error }
+
+// FieldError is an error of a field of a call in a service file.
+type FieldError struct {
+	Call, Field string
+	Err         error
+}
+
+// Error implements error.
+func (e FieldError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error.
+func (e FieldError) Unwrap() error { return e.Err }
+
+// in returns an error of a field of a call; nil if err is nil.
+func (s Spec) in(field string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return FieldError{s.Name, field, InFields(err)}
+}

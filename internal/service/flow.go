@@ -74,7 +74,7 @@ func CheckFlow(specs []Spec) (readsFields bool, err error) {
 		}
 		found, err := method.Find(context.Background(), source, spec.Method)
 		if err != nil {
-			return false, fmt.Errorf("call %s: %w", spec.Name, err)
+			return false, spec.in("method", fmt.Errorf("call %s: %w", spec.Name, err))
 		}
 		types[i] = found.Output()
 	}
@@ -98,11 +98,11 @@ func newFlow(specs []Spec, types []protoreflect.MessageDescriptor) (*Flow, error
 		}
 		added := step{variable: variableOf(spec)}
 		if slices.Contains([]string{headerVariables, trailerVariables}, added.variable+".") {
-			return nil, fmt.Errorf("the call %s of a flow is %s in expressions, which has another meaning: rename the call", spec.Name, added.variable)
+			return nil, spec.in("", fmt.Errorf("the call %s of a flow is %s in expressions, which has another meaning: rename the call", spec.Name, added.variable))
 		}
 		for _, other := range specs[:i] {
 			if other.Name != spec.Name && variableOf(other) == added.variable {
-				return nil, fmt.Errorf("the calls %s and %s of a flow are both %s in expressions: rename one of them", other.Name, spec.Name, added.variable)
+				return nil, spec.in("", fmt.Errorf("the calls %s and %s of a flow are both %s in expressions: rename one of them", other.Name, spec.Name, added.variable))
 			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(spec.From)) {
@@ -114,7 +114,7 @@ func newFlow(specs []Spec, types []protoreflect.MessageDescriptor) (*Flow, error
 				err = fmt.Errorf("%w; the answers before %s in the flow are %s", err, spec.Name, variables(earlier))
 			}
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", at, err)
+				return nil, spec.in("from", fmt.Errorf("%s: %w", at, err))
 			}
 			added.values = append(added.values, value{name, at, program})
 			for j := range flow.steps {

@@ -37,33 +37,34 @@ var withoutBody = []string{http.MethodGet, http.MethodHead, http.MethodDelete}
 // OpenHTTP checks the path, body, headers and condition of an HTTP request.
 func OpenHTTP(spec Spec) (*Request, error) {
 	r := &Request{spec: spec, numbers: numbersOf(spec)}
-	err := errors.Join(checkTemplate("path of call "+spec.Name, spec.Path), checkTemplate("data of call "+spec.Name, spec.Data))
+	path, body := "path of call "+spec.Name, "data of call "+spec.Name
+	err := errors.Join(spec.in("path", checkTemplate(path, spec.Path)), spec.in("data", checkTemplate(body, spec.Data)))
 	if err != nil {
 		return nil, err
 	}
 	names, rows, err := spec.templateValues()
 	if err != nil {
-		return nil, err
+		return nil, spec.in("data", err)
 	}
 	r.rows = rows
-	if r.path, err = data.Path("path of call "+spec.Name, []byte(spec.Path), names...); err != nil {
-		return nil, InFields(err)
+	if r.path, err = data.Path(path, []byte(spec.Path), names...); err != nil {
+		return nil, spec.in("path", err)
 	}
 	contentType := ""
 	for key, all := range spec.Metadata {
 		switch http.CanonicalHeaderKey(key) {
 		case "Host":
-			return nil, fmt.Errorf("metadata %s: HTTP calls take it from authority: set authority in its place", key)
+			return nil, spec.in("metadata", fmt.Errorf("metadata %s: HTTP calls take it from authority: set authority in its place", key))
 		case "Content-Length", "Transfer-Encoding":
-			return nil, fmt.Errorf("metadata %s: rpclab sets this header itself: remove it", key)
+			return nil, spec.in("metadata", fmt.Errorf("metadata %s: rpclab sets this header itself: remove it", key))
 		}
 		for _, value := range all {
 			if err := checkTemplate("metadata "+key, value); err != nil {
-				return nil, err
+				return nil, spec.in("metadata", err)
 			}
 			values, err := data.Text("metadata "+key, []byte(value), names...)
 			if err != nil {
-				return nil, InFields(err)
+				return nil, spec.in("metadata", err)
 			}
 			r.headers = append(r.headers, template{key, values})
 		}
@@ -73,7 +74,7 @@ func OpenHTTP(spec Spec) (*Request, error) {
 	}
 	if spec.Data != "" && !(rows != nil && slices.Contains(withoutBody, spec.HTTP)) {
 		if r.body, err = spec.bodies(contentType); err != nil {
-			return nil, InFields(err)
+			return nil, spec.in("data", err)
 		}
 		if contentType == "" {
 			json, _ := data.Text("", []byte("application/json")) // no template
@@ -82,11 +83,11 @@ func OpenHTTP(spec Spec) (*Request, error) {
 	}
 	if spec.Check != "" {
 		if r.check, err = CompileHTTPCheck(spec.Check); err != nil {
-			return nil, fmt.Errorf("check of call %s: %w", spec.Name, err)
+			return nil, spec.in("check", fmt.Errorf("check of call %s: %w", spec.Name, err))
 		}
 	}
 	if spec.Identity.Trailer != "" {
-		return nil, errors.New("identity: an HTTP response names its backend in a header or a field: set identity.header or identity.field")
+		return nil, spec.in("identity", errors.New("identity: an HTTP response names its backend in a header or a field: set identity.header or identity.field"))
 	}
 	return r, nil
 }

@@ -171,34 +171,34 @@ type Values map[string]string
 func Open(ctx context.Context, spec Spec, source method.Source) (*Call, error) {
 	found, err := method.Find(ctx, source, spec.Method)
 	if err != nil {
-		return nil, fmt.Errorf("call %s: %w", spec.Name, err)
+		return nil, spec.in("method", fmt.Errorf("call %s: %w", spec.Name, err))
 	}
 	c := &Call{Path: method.Path(found), spec: spec, numbers: numbersOf(spec), response: decode.New(found.Output()), output: found.Output()}
 	if c.Stream, err = stream.New(spec.Stream, found, stream.Fields); err != nil {
-		return nil, fmt.Errorf("call %s: %w", spec.Name, err)
+		return nil, spec.in("stream", fmt.Errorf("call %s: %w", spec.Name, err))
 	}
 	name, text, err := spec.data(found.Input())
 	if err := errors.Join(err, checkTemplate(name, string(text))); err != nil {
-		return nil, err
+		return nil, spec.in("data", err)
 	}
 	if c.messages, err = data.JSON(name, text, found.Input(), spec.values()...); err != nil {
-		return nil, InFields(err)
+		return nil, spec.in("data", err)
 	}
 	if spec.Check != "" {
 		if c.check, err = CompileCheck(spec.Check, found.Output()); err != nil {
-			return nil, fmt.Errorf("check of call %s: %w", spec.Name, err)
+			return nil, spec.in("check", fmt.Errorf("check of call %s: %w", spec.Name, err))
 		}
 	}
 	if c.field, err = fieldPath(found.Output(), spec.Identity.Field); err != nil {
-		return nil, err
+		return nil, spec.in("identity", err)
 	}
 	names, rows, err := spec.templateValues()
 	if err != nil {
-		return nil, err
+		return nil, spec.in("data", err)
 	}
 	c.rows = rows
 	c.metadata, err = newCallMetadata(spec.Metadata, names)
-	return c, InFields(err)
+	return c, spec.in("metadata", err)
 }
 
 // CheckMessages returns an error if a stream cannot carry several calls, each one message and its response.

@@ -219,17 +219,18 @@ func TestWrongServiceFiles(t *testing.T) {
 		"port is taken":    {[]string{`"{{.Address}}", "--id", "own-{{.ID}}"`, `"` + taken + `", "--id", "{{.Host}}"`}, 3, "cannot listen on " + taken + ": listen tcp " + taken + ": bind: address already in use"},
 		"no such program":  {[]string{`"` + program + `"`, `"./nothing"`}, 3, "deploy hello: server.command: there is no program ./nothing in /"},
 		"it exits":         {[]string{`"--delay"`, `"--dely"`}, 3, "its last lines:\n  rpclab: unknown flag: --dely"},
-		"template":         {[]string{"{{.Address}}", "{{.Adress}}"}, 2, `server.command, argument 3 ({{.Adress}}): no field {{.Adress}}; did you mean "Address"?`},
+		"template":         {[]string{"{{.Address}}", "{{.Adress}}"}, 2, `FILE:3:3: server.command, argument 3 ({{.Adress}}): no field {{.Adress}}; did you mean "Address"?`},
 		"no address":       {[]string{"{{.Address}}", "127.0.0.1:50099"}, 3, "server.command has no {{.Address}} (host:port) and no {{.Host}}"},
-		"no such method":   {[]string{"SayHello", "SayHelo"}, 2, `call hello: no method "SayHelo" in rpclab.v1.Greeter; did you mean "SayHello"?`},
-		"no such field":    {[]string{"{name:", "{nam:"}, 2, `data of call hello is not a rpclab.v1.HelloRequest: `},
-		"wrong check":      {[]string{"answer.message", "answer.mesage"}, 2, `check of call hello: "answer.mesage.startsWith(\"Hello, you\")": column 7: undefined field 'mesage'`},
+		"no such method":   {[]string{"SayHello", "SayHelo"}, 2, `FILE:7:13: the service file does not fit the service: call hello: no method "SayHelo" in rpclab.v1.Greeter; did you mean "SayHello"?`},
+		"no such field":    {[]string{"{name:", "{nam:"}, 2, `FILE:8:11: the service file does not fit the service: data of call hello is not a rpclab.v1.HelloRequest: `},
+		"wrong check":      {[]string{"answer.message", "answer.mesage"}, 2, `FILE:9:12: the service file does not fit the service: check of call hello: "answer.mesage.startsWith(\"Hello, you\")": column 7: undefined field 'mesage'`},
 		"wrong answers":    {[]string{"Hello, you", "Bye"}, 0, "CHECK"},
 		"no such identity": {[]string{"calls:", "identity: {trailer: x-pod}\ncalls:"}, 0, "rpclab does not know which backends answered: no response has the trailer x-pod (identity in the service file)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := rpclab(t, "run", "channels", "--quick", "--full", "--rounds", "1", "--set", "caller.warmup=0", "--arms", "shared,endpointslice", "--service", stranger(t, c.changes...))
-			said := strings.Join(strings.Fields(s.stdout+s.stderr), " ") // reports break lines
+			file := stranger(t, c.changes...)
+			s := rpclab(t, "run", "channels", "--quick", "--full", "--rounds", "1", "--set", "caller.warmup=0", "--arms", "shared,endpointslice", "--service", file)
+			said := strings.Join(strings.Fields(strings.ReplaceAll(s.stdout+s.stderr, file, "FILE")), " ") // reports break lines
 			if s.code != c.code || !strings.Contains(said, strings.Join(strings.Fields(c.want), " ")) {
 				t.Errorf("exit code %d\n%s%s\nwant %d and %q", s.code, s.stdout, s.stderr, c.code, c.want)
 			}

@@ -52,12 +52,24 @@ func checkArms(t *testing.T, d result.Document, pods string) {
 	}
 }
 
-// TestAnImageOfTheUserIsMeasured makes flows of two calls in one arm, and a mix of two calls in the other.
+// TestAnImageOfTheUserIsMeasured makes flows of two calls in one arm, and a mix of two calls in the other. The image has a
+// pull secret.
 func TestAnImageOfTheUserIsMeasured(t *testing.T) {
 	t.Parallel()
-	file := greeter(t, imageServer(t, ", replicas: 2"))
-	d := mustRun(t, "channels", "--quick", "--rounds", "1", "--service", file, "--arms", "shared,endpointslice", "--set", "load.burst=50",
+	kubectl(t, "create", "secret", "docker-registry", "orders-registry", "-n", "default", "--docker-server=registry.invalid", "--docker-username=a", "--docker-password=b")
+	file := greeter(t, imageServer(t, ", replicas: 2, pull_secret: default/orders-registry"))
+	g := begin(t, "channels", permitted(t, "images", "pullsecret", "usage"), "--quick", "--rounds", "1", "--service", file, "--arms", "shared,endpointslice", "--set", "load.burst=50",
 		"--set", "arms.endpointslice.workload={flow: [hello, again]}", "--set", "arms.shared.workload={mix: {hello: 80%, bye: 20%}}")
+	testkit.AwaitFor(t, patience, "pods that name the copy of the pull secret", func() bool {
+		ns := g.namespace(t)
+		return ns != "" && strings.Contains(kubectl(t, "get", "pods", "-n", ns, "-o", "jsonpath={.items[*].spec.imagePullSecrets[*].name}"), "copy-default.orders-registry") &&
+			strings.Contains(kubectl(t, "get", "secrets", "-n", ns, "-o", "jsonpath={.items[*].metadata.name}"), "copy-default.orders-registry")
+	})
+	s := g.end(t)
+	if s.code != 0 {
+		t.Fatalf("exit code %d, want 0:\n%s", s.code, s.stderr)
+	}
+	d := s.document
 	checkArms(t, d, `^hello-\d+-`)
 	for arm, want := range map[string]map[string]uint64{"endpointslice": {"hello": 50, "again": 50}, "shared": {"hello": 40, "bye": 10}} {
 		got := map[string]uint64{}

@@ -119,7 +119,7 @@ func (d *deployment) template(ctx context.Context) (corev1.PodTemplateSpec, erro
 	if d.ownServers() {
 		return backendPods(d.run.objectScope, d.name, d.spec)
 	}
-	if err := d.run.api.apply(ctx, filesOf(d.run.objectScope, d.spec.Program)...); err != nil {
+	if err := d.run.applyObjectsOf(ctx, d.spec.Program); err != nil {
 		return corev1.PodTemplateSpec{}, err
 	}
 	if d.spec.Program.Template == "" {

@@ -103,7 +103,7 @@ func (d *deployment) Rollout(ctx context.Context, next *cluster.Program) ([]stri
 		spec.Program = next
 		pod, err := programPod(d.run.objectScope, spec)
 		if err == nil {
-			err = d.run.api.apply(ctx, filesOf(d.run.objectScope, next)...)
+			err = d.run.applyObjectsOf(ctx, next)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("roll out %s: %w", d.name, err)
@@ -125,7 +125,7 @@ func (d *deployment) Rollout(ctx context.Context, next *cluster.Program) ([]stri
 
 // programFields are the fields of a pod that depend on its program.
 func programFields(pod corev1.PodSpec) map[string]any {
-	return map[string]any{"containers": pod.Containers, "volumes": pod.Volumes, "terminationGracePeriodSeconds": pod.TerminationGracePeriodSeconds, "os": pod.OS}
+	return map[string]any{"containers": pod.Containers, "imagePullSecrets": pod.ImagePullSecrets, "volumes": pod.Volumes, "terminationGracePeriodSeconds": pod.TerminationGracePeriodSeconds, "os": pod.OS}
 }
 
 // Pause suspends the n oldest ready backends with SIGSTOP. Of the program of a user it suspends the fault proxy, so

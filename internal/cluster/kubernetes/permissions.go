@@ -39,6 +39,8 @@ func Permissions() map[string][]rbacv1.PolicyRule {
 		"usage": {allow("", "pods/ephemeralcontainers", "patch")},
 		// server.service of a service file.
 		"service": {allow("", "services", "get"), allow("discovery.k8s.io", "endpointslices", "create", "patch", "delete")},
+		// server.pull_secret of a service file.
+		"pullsecret": {allow("", "secrets", "get")},
 		// server.deployment of a service file.
 		"deployment": {
 			allow("apps", "deployments", "get"), allow("", "serviceaccounts", "get"), allow("", "secrets", "get"),

@@ -32,6 +32,7 @@ func programPod(scope objectScope, spec cluster.Spec) (corev1.PodSpec, error) {
 	main.SecurityContext.ReadOnlyRootFilesystem = nil
 	main.VolumeMounts = []corev1.VolumeMount{tmpMount}
 	pod := podSpec(scope, noPermissions, 0, main)
+	pod.ImagePullSecrets = pullSecrets(program)
 	pod.NodeSelector = nil // the image of the user may be for other nodes
 	pod.Volumes = []corev1.Volume{tmpVolume}
 	mountFiles(&pod, &pod.Containers[0], program.Files, slices.Sorted(maps.Keys(program.Files)))

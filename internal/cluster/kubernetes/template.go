@@ -51,18 +51,14 @@ func (a *API) copyTemplate(ctx context.Context, scope objectScope, spec cluster.
 	}
 	pod.ImagePullSecrets = nil
 	for _, pull := range pulls {
-		secret, err := a.client.CoreV1().Secrets(namespace).Get(ctx, pull.Name, metav1.GetOptions{})
+		secret, err := a.copyPullSecret(ctx, scope, namespace, pull.Name)
 		if apierrors.IsNotFound(err) { // Kubernetes ignores it, too
 			continue
 		} else if err != nil {
-			return c, fmt.Errorf("server.deployment: copy its image pull secret %s: %w", pull.Name, explain(err, namespace))
+			return c, fmt.Errorf("server.deployment: %w", err)
 		}
-		if secret.Type != corev1.SecretTypeDockerConfigJson && secret.Type != corev1.SecretTypeDockercfg {
-			return c, fmt.Errorf("server.deployment: the Secret %s of type %s is no image pull secret, and rpclab copies no other", pull.Name, secret.Type)
-		}
-		renamed := nameOfCopy(namespace, pull.Name)
-		c.objects = append(c.objects, &corev1.Secret{ObjectMeta: scope.meta(renamed, nil), Type: secret.Type, Data: secret.Data})
-		pod.ImagePullSecrets = append(pod.ImagePullSecrets, corev1.LocalObjectReference{Name: renamed})
+		c.objects = append(c.objects, secret)
+		pod.ImagePullSecrets = append(pod.ImagePullSecrets, corev1.LocalObjectReference{Name: secret.Name})
 	}
 	return c, nil
 }
