@@ -273,6 +273,35 @@ func TestARatioOfLostCallsIsABound(t *testing.T) {
 	}
 }
 
+// An arm that lost its calls in one cell is not undecided there within the range of the other cells.
+func TestACellWithoutAVerdictIsApartFromAnUndecidedOne(t *testing.T) {
+	few, many := result.Cell{"load.closed.users": 1000}, result.Cell{"load.closed.users": 4000}
+	d := result.Document{Baseline: "threads", Headline: []string{"rate"}, Rounds: 5}
+	for _, name := range []string{"threads", "virtual", "grpc"} {
+		for _, cell := range []result.Cell{few, many} {
+			a := result.Arm{Name: name, Cell: cell, Measures: result.Measures{Calls: 100, Rate: 10}, Trials: make([]result.Trial, 5)}
+			if name == "virtual" && len(d.Arms) == 3 {
+				a.Errors = map[string]uint64{"DEADLINE_EXCEEDED": 100}
+			}
+			d.Arms = append(d.Arms, a)
+		}
+	}
+	lost := verdict("rate", "virtual", many, 0.1, 0.1, 0.1, "undecided", "baseline")
+	lost.Unfit, lost.Cause = true, &result.Cause{Kind: result.CauseLostCalls}
+	d.Verdicts = []result.Verdict{verdict("rate", "virtual", few, 1.2, 0.9, 1.5, "undecided", "baseline"), lost,
+		verdict("rate", "grpc", few, 2, 1.9, 2.1, "better", "baseline"), verdict("rate", "grpc", many, 2, 1.9, 2.1, "better", "baseline")}
+	for i := range d.Verdicts {
+		d.Verdicts[i].B, d.Verdicts[i].Rounds = "threads", 5
+	}
+	want := "undecided for virtual at users = 1,000 (−10 % to +50 %); no verdict for virtual at users = 4,000 (100 % of the calls were lost)."
+	if got := Answer(d); !strings.HasSuffix(got, want) {
+		t.Errorf("the answer is %q, want … %q", got, want)
+	}
+	if text, _ := differenceInWords(d, "virtual", "rate", d.Verdicts[:2]); text != "undecided or no verdict: −10 % to +50 %" {
+		t.Errorf("the table has %q", text)
+	}
+}
+
 func TestACardHasTheVerdictsOfOnePairInOneCell(t *testing.T) {
 	all := cards(channels())
 	first := all[0]

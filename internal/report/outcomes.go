@@ -19,6 +19,7 @@ type outcome struct {
 	low, high         float64    // of the ratios
 	ci                [2]float64 // over the cells that can be judged; 0: none, so there is no verdict
 	bound             result.RatioBound
+	lost              float64 // the largest share of calls whose loss left a cell without a verdict
 }
 
 // headlines are the metrics of the verdicts that answer the question, in the order of the document or, in
@@ -82,16 +83,25 @@ func union(a, b [2]float64) [2]float64 {
 	return [2]float64{min(a[0], b[0]), max(a[1], b[1])}
 }
 
-// outcomes are those of each pair in the order of the document, better ones first.
+// outcomes are those of each pair in the order of the document, better ones first. Cells without a verdict are apart from
+// those whose difference may be in a range.
 func outcomes(d result.Document, metric string) (all []outcome) {
-	type key struct{ arm, of, decision string }
+	type key struct {
+		arm, of, decision string
+		judged            bool
+	}
 	place := map[key]int{}
+	arms := map[result.ArmKey]result.Arm{}
+	for _, a := range d.Arms {
+		arms[a.Key()] = a
+	}
 	decisions := map[key]int{} // of each pair
 	for _, v := range d.Verdicts {
 		if !v.Kind.AnswersQuestion() || v.Secondary || v.Metric != metric {
 			continue
 		}
-		this := key{v.A, v.B, v.Decision}
+		judged := !v.Unfit && v.Rounds >= fewestRounds
+		this := key{v.A, v.B, v.Decision, judged || v.Decision != "undecided"}
 		i, known := place[this]
 		if !known {
 			i = len(all)
@@ -101,8 +111,10 @@ func outcomes(d result.Document, metric string) (all []outcome) {
 		}
 		o := &all[i]
 		o.cells = append(o.cells, v.Cell)
-		if !v.Unfit && v.Rounds >= fewestRounds {
+		if judged {
 			o.ci = union(o.ci, v.CI)
+		} else if v.Cause != nil && v.Cause.Kind == result.CauseLostCalls {
+			o.lost = max(o.lost, arms[result.ArmKey{Name: v.A, Cell: v.Cell.Key()}].Lost())
 		}
 		o.low, o.high, o.bound = min(o.low, v.Ratio), max(o.high, v.Ratio), cmp.Or(o.bound, v.Bound)
 	}
@@ -157,7 +169,12 @@ func answers(d result.Document, all []outcome, metric string) (clauses []string)
 // unjudged has a clause for the arms without a verdict: those that are undecided and have no interval.
 func unjudged(all []outcome) (clauses []string) {
 	for _, who := range byWhere(all, func(o outcome) bool { return !o.decided() && !o.judged() }) {
-		clauses = append(clauses, "no verdict for "+namesOf(who)+who[0].where())
+		most := slices.MaxFunc(who, func(a, b outcome) int { return cmp.Compare(a.lost, b.lost) }).lost
+		clause := "no verdict for " + namesOf(who) + who[0].where()
+		if most > 0 {
+			clause += fmt.Sprintf(" (%s%s of the calls were lost)", map[bool]string{true: "up to "}[len(who) > 1 || len(who[0].cells) > 1], shareOfCalls(most))
+		}
+		clauses = append(clauses, clause)
 	}
 	return clauses
 }

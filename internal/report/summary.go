@@ -203,11 +203,12 @@ func differenceInWords(d result.Document, arm, metric string, verdicts []result.
 	if decisions["undecided"]+decisions["unfit"] > 0 {
 		orUndecided = " or undecided"
 	}
+	orNoVerdict := map[bool]string{true: " or no verdict"}[decisions["unfit"] > 0]
 	delete(decisions, "undecided")
 	delete(decisions, "unfit")
 	switch {
 	case len(decisions) == 0:
-		return "undecided" + against + from, false
+		return "undecided" + orNoVerdict + against + from, false
 	case len(decisions) > 1:
 		return "differs by cell" + from, true
 	case decisions["equivalent"] > 0:

@@ -196,7 +196,7 @@ func rounds(out io.Writer, trials []result.Trial) {
 			item(out, fmt.Sprintf("and %d more", len(trials)-maxRounds))
 			return
 		}
-		fmt.Fprintf(out, "%-9d%9s %9s %9s %9s\n", t.Round, rate(t.Rate), count(t.Measures.Failed()+t.Dropped),
+		fmt.Fprintf(out, "%-9d%9s %9s %9s %9s\n", t.Round, rate(t.Answered()), count(t.Measures.Failed()+t.Dropped),
 			atLeast(t.Latency.Figure("p50")), atLeast(t.Latency.Figure("p99")))
 	}
 }

@@ -108,7 +108,7 @@ func TestSummaryOfRounds(t *testing.T) {
 	document.Partial, document.Rounds = true, 5
 	for round, figures := range []result.Histogram{{P50: 0.42, P99: 1990}, {P50: 0.44, P99: 2010}, {P50: 0.43, P99: 20000, Lost: 0.02}} {
 		document.Arms[0].Trials = append(document.Arms[0].Trials, result.Trial{Round: round + 1, Measures: result.Measures{
-			Rate: 500 + float64(round), Latency: figures, Errors: map[string]uint64{"UNAVAILABLE": uint64(17 * round)},
+			Calls: 1000, Rate: 500 + float64(round), Latency: figures, Errors: map[string]uint64{"UNAVAILABLE": uint64(17 * round)},
 		}})
 	}
 	testkit.Golden(t, "rounds.txt", summaryText(t, document))
