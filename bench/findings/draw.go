@@ -79,7 +79,13 @@ func (s store) index(text string, all list) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	answered, err := s.answers(string(readme), all)
+	rows := string(readme)
+	for _, f := range all {
+		if !rowOf(f).MatchString(rows) { // the README has no row of a part of a question
+			rows += fmt.Sprintf("\n| %s | [%s](docs/findings/%[2]s.md) |", report.Escape(cmp.Or(f.Question, f.Name)), f.Name)
+		}
+	}
+	answered, err := s.answers(rows, all)
 	if err != nil {
 		return "", err
 	}
@@ -89,11 +95,7 @@ func (s store) index(text string, all list) (string, error) {
 			missing = append(missing, "`"+f.Name+"`")
 			continue
 		}
-		row := strings.ReplaceAll(rowOf(f).FindString(answered), "docs/findings/", "")
-		if row == "" { // the README has no row of a part of a question
-			row = fmt.Sprintf("| %s | [%s](%[2]s.md) |", report.Escape(cmp.Or(f.Question, f.Name)), f.Name)
-		}
-		table += row + "\n"
+		table += strings.ReplaceAll(rowOf(f).FindString(answered), "docs/findings/", "") + "\n"
 	}
 	if len(missing) > 0 {
 		table += "\nNo page yet, because a quiet machine has not measured them: " + strings.Join(missing, ", ") +
