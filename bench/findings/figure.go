@@ -61,11 +61,15 @@ const widest = 16
 func ratios(d result.Document, metric string) figure {
 	var shown []result.Verdict
 	edge := math.Log(1.1)
+	lost := func(v result.Verdict) bool { return v.Unfit && v.Cause != nil && v.Cause.Kind == result.CauseLostCalls }
 	for _, v := range d.Verdicts {
 		if v.Metric != metric || v.Secondary || v.Kind == result.OfConfound {
 			continue
 		}
 		shown = append(shown, v)
+		if lost(v) { // its ratio says nothing
+			continue
+		}
 		for _, r := range []float64{v.Ratio, v.CI[0], v.CI[1]} {
 			if r > 0 {
 				edge = max(edge, math.Abs(math.Log(r)))
@@ -90,7 +94,9 @@ func ratios(d result.Document, metric string) figure {
 		if v.Kind == result.OfControl {
 			row.text = "A/A control " + line.Ratio
 		}
-		if v.CI[1] > 0 && v.Ratio > 0 {
+		if lost(v) {
+			row.text = "no verdict: calls were lost"
+		} else if v.CI[1] > 0 && v.Ratio > 0 {
 			row.text += " (" + line.Interval + ")"
 			row.low, row.at, row.high, row.marked = place(v.CI[0]), place(v.Ratio), place(v.CI[1]), true
 		}

@@ -188,3 +188,14 @@ func TestAnAnswerOfTheListHasTheRatiosOfTheDocument(t *testing.T) {
 		}
 	}
 }
+
+// The rate of an arm that lost its calls is no rate, so a picture has no ratio of it.
+func TestAPictureHasNoRatioOfLostCalls(t *testing.T) {
+	t.Parallel()
+	for kind, marked := range map[result.CauseKind]bool{result.CauseLostCalls: false, result.CauseInterval: true} {
+		v := result.Verdict{Metric: "rate", A: "virtual", B: "threads", Ratio: 0.13, CI: [2]float64{0.12, 0.14}, Decision: "undecided", Unfit: !marked, Cause: &result.Cause{Kind: kind}}
+		if row := ratios(result.Document{Verdicts: []result.Verdict{v}}, "rate").rows[0]; row.marked != marked || strings.HasPrefix(row.text, "no verdict") == marked {
+			t.Errorf("undecided because of %s: the row is %+v, want a mark: %t", kind, row, marked)
+		}
+	}
+}
