@@ -50,27 +50,9 @@ func OpenHTTP(spec Spec) (*Request, error) {
 	if r.path, err = data.Path(path, []byte(spec.Path), names...); err != nil {
 		return nil, spec.in("path", err)
 	}
-	contentType := ""
-	for key, all := range spec.Metadata {
-		switch http.CanonicalHeaderKey(key) {
-		case "Host":
-			return nil, spec.in("metadata", fmt.Errorf("metadata %s: HTTP calls take it from authority: set authority in its place", key))
-		case "Content-Length", "Transfer-Encoding":
-			return nil, spec.in("metadata", fmt.Errorf("metadata %s: rpclab sets this header itself: remove it", key))
-		}
-		for _, value := range all {
-			if err := checkTemplate("metadata "+key, value); err != nil {
-				return nil, spec.in("metadata", err)
-			}
-			values, err := data.Text("metadata "+key, []byte(value), names...)
-			if err != nil {
-				return nil, spec.in("metadata", err)
-			}
-			r.headers = append(r.headers, template{key, values})
-		}
-		if http.CanonicalHeaderKey(key) == "Content-Type" {
-			contentType = strings.Join(all, ", ")
-		}
+	contentType, err := r.addHeaders(names)
+	if err != nil {
+		return nil, spec.in("metadata", err)
 	}
 	if spec.Data != "" && !(rows != nil && slices.Contains(withoutBody, spec.HTTP)) {
 		if r.body, err = spec.bodies(contentType); err != nil {
@@ -90,6 +72,32 @@ func OpenHTTP(spec Spec) (*Request, error) {
 		return nil, spec.in("identity", errors.New("identity: an HTTP response names its backend in a header or a field: set identity.header or identity.field"))
 	}
 	return r, nil
+}
+
+// addHeaders adds the headers that the metadata sets, whose templates can use values of these names. It returns their
+// content type; empty: they have none.
+func (r *Request) addHeaders(names []string) (contentType string, err error) {
+	for key, all := range r.spec.Metadata {
+		switch http.CanonicalHeaderKey(key) {
+		case "Host":
+			return "", fmt.Errorf("metadata %s: HTTP calls take it from authority: set authority in its place", key)
+		case "Content-Length", "Transfer-Encoding":
+			return "", fmt.Errorf("metadata %s: rpclab sets this header itself: remove it", key)
+		case "Content-Type":
+			contentType = strings.Join(all, ", ")
+		}
+		for _, value := range all {
+			if err := checkTemplate("metadata "+key, value); err != nil {
+				return "", err
+			}
+			values, err := data.Text("metadata "+key, []byte(value), names...)
+			if err != nil {
+				return "", err
+			}
+			r.headers = append(r.headers, template{key, values})
+		}
+	}
+	return contentType, nil
 }
 
 // bodies returns the bodies of requests: the data, or what a file has of them. A text is the body as it is if the

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -175,6 +176,40 @@ func TestCoverageOfCycles(t *testing.T) {
 		rows = append(rows, row)
 	}
 	testkit.Table(t, summaryPage, "cycles", rows)
+}
+
+// TestCoverageOfSlowNoise compares two intervals of the same runs of six rounds, of noise of which a small part lasts for
+// tens of cycles: that of the cycles, and Student's of the means of the rounds. Both miss the truth too often, so rounds are
+// no remedy (docs/decisions/0032-cycles.md).
+func TestCoverageOfSlowNoise(t *testing.T) {
+	t.Parallel()
+	slow := all(times(math.Sqrt(0.83), independent), times(math.Sqrt(0.17), autoregressive(0.93)))
+	for _, c := range []struct {
+		name  string
+		draw  cycleNoise
+		cycle int // of a round
+	}{{"0.93 in 17 %", slow, 12}, {"0.93 in 17 %", slow, 40}, {"0.7 in all", autoregressive(0.7), 12}} {
+		r := rand.New(rand.NewPCG(68, uint64(c.cycle)))
+		byCycles, byRounds := 0, 0
+		for range *testkit.Sims {
+			logs := c.draw(6*c.cycle, r)
+			if studentMisses(logs, 0.05) && dependent(logs, nil).beyond(mean(logs)) < 0.05 {
+				byCycles++
+			}
+			var rounds []float64
+			for round := range slices.Chunk(logs, c.cycle) {
+				rounds = append(rounds, mean(round))
+			}
+			if studentMisses(rounds, 0.05) {
+				byRounds++
+			}
+		}
+		t.Logf("%s, 6 rounds of %d cycles: the interval misses the truth in %.1f %% of runs by cycles, in %.1f %% by rounds",
+			c.name, c.cycle, testkit.Percent(byCycles, *testkit.Sims), testkit.Percent(byRounds, *testkit.Sims))
+		if 2*byRounds < byCycles {
+			t.Errorf("%s, %d cycles: rounds miss in %d runs and cycles in %d, so rounds are a remedy", c.name, c.cycle, byRounds, byCycles)
+		}
+	}
 }
 
 // studentMisses reports whether Student's interval of the mean excludes 0. No dependence implies a smaller standard
