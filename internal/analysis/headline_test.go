@@ -172,3 +172,22 @@ func TestTimesToFollowAreComparedByTheirOrder(t *testing.T) {
 		}
 	}
 }
+
+// A rotation is exact in every round. That another arm balances calls by chance says nothing about it.
+func TestNoiseOfOthersDoesNotWidenBalance(t *testing.T) {
+	arm := func(name string, jains ...float64) result.Arm {
+		a := result.Arm{Name: name}
+		for i, jain := range jains {
+			a.Trials = append(a.Trials, result.Trial{Round: i + 1, Measures: result.Measures{Backends: map[string]uint64{"a": 1, "b": 1}, Balance: result.Balance{Jain: jain}}})
+		}
+		return a
+	}
+	d := result.Document{Baseline: "even", Headline: []string{"balance"}, Margin: 0.03, Arms: []result.Arm{
+		arm("even", 1, 1, 1, 1), arm("also-even", 1, 1, 1, 1), arm("by-chance", 0.7, 0.95, 0.99, 0.8),
+	}}
+	for _, v := range verdicts(d) {
+		if want := map[string]string{"also-even": "equivalent", "by-chance": "undecided"}[v.A]; v.Metric == "balance" && v.Decision != want {
+			t.Errorf("%s is %s (%v): want %s", v.A, v.Decision, v.CI, want)
+		}
+	}
+}

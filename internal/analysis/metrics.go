@@ -35,6 +35,8 @@ type metric struct {
 	// both is true if the metric is compared only if both arms have a value. An arm without a value has no such
 	// component.
 	both bool
+	// alone is true if the noise of other arms says nothing about that of a pair.
+	alone bool
 	// byRank is true if trials are compared by their order. Two arms are then compared only if one of them has
 	// a value other than zero and never.
 	byRank bool
@@ -69,7 +71,8 @@ var metrics = []metric{
 	{name: "proxy_memory", of: func(t result.Trial) float64 { return float64(t.Resources.Proxy.RSS) }, both: true},
 	{name: "gateway_cpu", of: func(t result.Trial) float64 { return t.Resources.Gateway.CPU }, answers: true, both: true},
 	{name: "gateway_memory", of: func(t result.Trial) float64 { return float64(t.Resources.Gateway.RSS) }, both: true},
-	{name: "balance", higher: true, of: evenness},
+	// A rotation is exact, one connection has one backend, and chance varies.
+	{name: "balance", higher: true, of: evenness, alone: true},
 	{name: "convergence", of: converged, step: result.Milliseconds(measure.TimelineInterval)},
 }
 

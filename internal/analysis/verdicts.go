@@ -132,6 +132,9 @@ func verdictOn(d result.Document, m metric, p comparison, inCell []result.Arm, t
 		}
 	}
 	o.Raised = [2]float64{late[0].within(d.Margin) + cut[1], late[1].within(d.Margin) + cut[0]}
+	if m.alone {
+		others = nil
+	}
 	for _, arm := range others {
 		o.Others = append(o.Others, alongside(p.a, p.b, arm, value))
 	}

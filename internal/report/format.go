@@ -355,7 +355,13 @@ func confidence(level float64) string {
 }
 
 // percentRange is an interval of ratios as a difference: −37 % to +47 %.
-func percentRange(ci [2]float64) string { return percentChange(ci[0]) + " to " + percentChange(ci[1]) }
+func percentRange(ci [2]float64) string {
+	low, high := percentChange(ci[0]), percentChange(ci[1])
+	if low == high {
+		return low
+	}
+	return low + " to " + high
+}
 
 func percentChange(ratio float64) string {
 	change := 100 * (ratio - 1)

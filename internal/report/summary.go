@@ -44,7 +44,7 @@ func opening(p *page, d result.Document) {
 // verdictTable has a row for each arm: its latency or capacity, and its headline verdict with the
 // range of the difference. If there are too many arms, those without a verdict are left out.
 func verdictTable(p *page, d result.Document, most int) {
-	metric := answeredMetric(d)
+	metric := tableMetric(d)
 	shown := d.Headline
 	if len(shown) == 0 {
 		shown = []string{"latency_p50", "latency_p99"}
@@ -52,8 +52,9 @@ func verdictTable(p *page, d result.Document, most int) {
 	switch {
 	case metric == "capacity":
 		shown = []string{metric}
-	case len(cells(d)) > 1: // ranges over cells leave room for one
-		shown = []string{cmp.Or(metric, shown[0])}
+	case len(cells(d)) > 1: // ranges over cells leave room for one, and balance is short
+		metric = cmp.Or(metric, shown[0])
+		shown = slices.DeleteFunc(slices.Clone(shown), func(name string) bool { return name != metric && name != "balance" })
 	}
 	shown = shown[:min(2, len(shown))]
 	t := table{columns: []column{{"arm", false}}}
@@ -101,6 +102,17 @@ func verdictTable(p *page, d result.Document, most int) {
 	if len(notes) > 0 {
 		p.note(strings.Join(notes, " "))
 	}
+}
+
+// tableMetric is the metric of the differences in the table: that of the answer, but figures of balance say all, so it is
+// the next one there.
+func tableMetric(d result.Document) string {
+	metric := answeredMetric(d)
+	if metric != "balance" {
+		return metric
+	}
+	after := d.Headline[slices.Index(d.Headline, metric)+1:]
+	return append(slices.Clone(after), metric)[0]
 }
 
 // callRows has a row for each call of an arm that makes several, with its latency over all cells.

@@ -117,7 +117,7 @@ func (p product) build(ctx context.Context, cache string, say func(string, ...an
 	compile := func() error {
 		cmd := exec.CommandContext(ctx, "nice", slices.Concat(p.args, []string{"-o", bin}, p.packages)...)
 		cmd.Dir = module
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOWORK=off")
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOWORK=off", "GOGC=off", "GOMEMLIMIT=1GiB") // a quarter less CPU time
 		return output(cmd)
 	}
 	err = compile()
