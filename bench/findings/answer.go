@@ -15,9 +15,10 @@ func (f finding) shortAnswer(d result.Document) (string, error) {
 	if f.Answer == "" {
 		return clause(report.Answer(d)), nil
 	}
-	ratios := func(arm string, cells []string) (all []float64, err error) { // of some cells; nil: of all
+	of := slices.IndexFunc(d.Headline, func(metric string) bool { return metric != "balance" }) // -1: none
+	ratios := func(arm string, cells []string) (all []float64, err error) {                     // of some cells; nil: of all
 		for _, v := range d.Verdicts {
-			if v.A == arm && len(d.Headline) > 0 && v.Metric == d.Headline[0] && v.Kind.AnswersQuestion() &&
+			if v.A == arm && of >= 0 && v.Metric == d.Headline[of] && v.Kind.AnswersQuestion() &&
 				(len(cells) == 0 || slices.Contains(cells, report.CellName(v.Cell))) {
 				all = append(all, v.Ratio)
 			}

@@ -33,11 +33,12 @@ type tick struct {
 }
 
 // figureOf draws the ratios of the first headline metric on which an interval is decided, else of the first with an
-// interval. It draws shares of lost calls if there is none: a ratio of times that may be infinite says little.
+// interval. It draws shares of lost calls if there is none: a ratio of times that may be infinite says little, and routes
+// balance calls in one of two ways.
 func figureOf(d result.Document) figure {
 	metric, decided := "", false
 	for _, name := range d.Headline {
-		if name == "failed" || name == "followed" {
+		if name == "failed" || name == "followed" || name == "balance" {
 			continue
 		}
 		for _, v := range d.Verdicts {
@@ -61,13 +62,12 @@ const widest = 16
 func ratios(d result.Document, metric string) figure {
 	var shown []result.Verdict
 	edge := math.Log(1.1)
-	lost := func(v result.Verdict) bool { return v.Unfit && v.Cause != nil && v.Cause.Kind == result.CauseLostCalls }
 	for _, v := range d.Verdicts {
 		if v.Metric != metric || v.Secondary || v.Kind == result.OfConfound {
 			continue
 		}
 		shown = append(shown, v)
-		if lost(v) { // its ratio says nothing
+		if v.OfLostCalls() {
 			continue
 		}
 		for _, r := range []float64{v.Ratio, v.CI[0], v.CI[1]} {
@@ -94,7 +94,7 @@ func ratios(d result.Document, metric string) figure {
 		if v.Kind == result.OfControl {
 			row.text = "A/A control " + line.Ratio
 		}
-		if lost(v) {
+		if v.OfLostCalls() {
 			row.text = "no verdict: calls were lost"
 		} else if v.CI[1] > 0 && v.Ratio > 0 {
 			row.text += " (" + line.Interval + ")"

@@ -27,7 +27,7 @@ type finding struct {
 	Published string `yaml:"published"`
 	Changes   string `yaml:"changes"`
 	// Answer is that of the README, and of a page whose report answers at length. {{ratio "ARM"}} is a ratio of the first
-	// headline metric, {{less "ARM"}} its difference to 1, {{p50 "ARM"}} a median, and {{lost "ARM"}} the share of calls that
+	// headline metric besides balance, {{less "ARM"}} its difference to 1, {{p50 "ARM"}} a median, and {{lost "ARM"}} the share of calls that
 	// failed or were dropped, or their range over the cells. {{remains "ARM"}} is what remains of a published gap.
 	// Empty: the first clause of the report's answer.
 	Answer string `yaml:"answer"`

@@ -47,6 +47,7 @@ func page(f finding, s stored) string {
 		b.WriteString("<sub>†: the load generator was the bottleneck.</sub>\n\n")
 	}
 	section(&b, "The answer in full", report.Escape(inFull))
+	section(&b, "The arms", describe(d))
 	if rows := publishedRows(d); rows != "" {
 		section(&b, "Published and rpclab", "The published figures are those of "+study(d)+", measured on other hardware."+ofSize(d)+"\n\n"+rows)
 	}
@@ -71,6 +72,17 @@ func page(f finding, s stored) string {
 	section(&b, "[Quick runs](README.md#quick-runs)", f.Quick)
 	fmt.Fprintf(&b, generated, f.Name)
 	return b.String()
+}
+
+// describe has a line for each arm with a description.
+func describe(d result.Document) string {
+	var lines []string
+	for _, a := range d.Arms {
+		if line := "- " + report.Escape(report.Clean(a.Name+": "+a.Describe)); a.Describe != "" && !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // section adds a section that has a text.

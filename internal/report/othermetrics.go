@@ -82,7 +82,7 @@ func ratioOverCells(all []result.Verdict) (text, decision string) {
 	said, bounds := map[string]bool{}, map[result.RatioBound]bool{}
 	for _, v := range all {
 		said[v.Decision] = true
-		if v.Ratio == 0 { // no ratio
+		if v.Ratio == 0 || v.OfLostCalls() { // no ratio
 			continue
 		}
 		if low == 0 {

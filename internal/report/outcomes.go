@@ -113,7 +113,7 @@ func outcomes(d result.Document, metric string) (all []outcome) {
 		o.cells = append(o.cells, v.Cell)
 		if judged {
 			o.ci = union(o.ci, v.CI)
-		} else if v.Cause != nil && v.Cause.Kind == result.CauseLostCalls {
+		} else if v.OfLostCalls() {
 			o.lost = max(o.lost, arms[result.ArmKey{Name: v.A, Cell: v.Cell.Key()}].Lost())
 		}
 		o.low, o.high, o.bound = min(o.low, v.Ratio), max(o.high, v.Ratio), cmp.Or(o.bound, v.Bound)

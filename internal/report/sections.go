@@ -194,6 +194,10 @@ func lineOf(v result.Verdict, edge float64) CardLine {
 			l.Word = "not tested"
 		}
 	}
+	if v.OfLostCalls() {
+		l.Word = noVerdict
+		return l
+	}
 	if v.Ratio > 0 {
 		l.Ratio, l.At = ratioInTable(v.Ratio, v.Bound), onScale(v.Ratio, edge)
 	}
@@ -208,6 +212,9 @@ func lineOf(v result.Verdict, edge float64) CardLine {
 func edgeOf(verdicts []result.Verdict) float64 {
 	edge := math.Log(1.1)
 	for _, v := range verdicts {
+		if v.OfLostCalls() {
+			continue
+		}
 		for _, r := range []float64{v.Ratio, v.CI[0], v.CI[1]} {
 			if r > 0 && !v.Secondary {
 				edge = max(edge, math.Abs(math.Log(r)))

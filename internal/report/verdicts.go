@@ -147,7 +147,7 @@ func undecided(p *page, open []result.Verdict, headline []string) {
 			place[pair] = len(t.rows)
 			t.rows = append(t.rows, append(pair[:], make([]string, len(metrics))...))
 		}
-		if v.Ratio > 0 && v.Metric != "failed" { // shares may be 0
+		if v.Ratio > 0 && v.Metric != "failed" && !v.OfLostCalls() { // shares may be 0
 			t.rows[place[pair]][2+slices.Index(metrics, v.Metric)] =
 				strings.TrimSpace(ratioInTable(v.Ratio, v.Bound) + " " + brackets(v))
 		}

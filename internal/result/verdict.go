@@ -101,3 +101,9 @@ type Account struct {
 	Cycles int    `json:"cycles,omitempty"`
 	Reason string `json:"reason,omitempty"`
 }
+
+// OfLostCalls reports whether so many calls were lost that there is no verdict. Its ratio is that of the answered calls, and
+// says nothing.
+func (v Verdict) OfLostCalls() bool {
+	return v.Unfit && v.Cause != nil && v.Cause.Kind == CauseLostCalls
+}

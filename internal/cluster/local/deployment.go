@@ -229,12 +229,13 @@ func (d *deployment) checkListener(r *replica) error {
 	if r.proxy != nil {
 		at = r.listen
 	}
-	if listens, known := measure.TreeListens(r.process.Pid(), at.String()); listens || !known {
+	listens, known := measure.TreeListens(r.process.Pid(), at.String())
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if r.attached = listens || !known; r.attached {
 		return nil
 	}
 	why := fmt.Sprintf("the process that listens at %s was not started by `%s` (in a container?)", at, r.program.Command[0])
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	d.detached = why
 	if d.mechanism != "" {
 		return fmt.Errorf("server %s: %s, so server.cpus and server.memory do not limit it", r.id, why)
@@ -250,11 +251,20 @@ func (d *deployment) WhyUsageUnknown() string {
 }
 
 // stopDetached stops a backend by its signal if it may run in a container, which would outlive a SIGKILL of its command.
+// Nobody knows that yet of a program that is not ready.
 func (d *deployment) stopDetached(r *replica) {
-	if d.WhyUsageUnknown() != "" {
-		_ = r.process.Resume()
-		r.process.StopBy(r.program.StopSignal(), cmp.Or(r.program.Grace, stopGrace))
+	d.mu.Lock()
+	detached, attached := d.detached != "", r.attached
+	d.mu.Unlock()
+	grace := unreadyGrace
+	switch {
+	case r.program == nil || attached && !detached:
+		return
+	case detached:
+		grace = cmp.Or(r.program.Grace, stopGrace)
 	}
+	_ = r.process.Resume()
+	r.process.StopBy(r.program.StopSignal(), grace)
 }
 
 // recordExit moves a backend that has exited to the account, and records an unexpected exit as a failure.

@@ -77,3 +77,18 @@ func TestALimitThatDoesNotReachTheServerIsRefused(t *testing.T) {
 		t.Errorf("error %v, want that no limit holds", err)
 	}
 }
+
+// `docker run` that pulls its image is not ready, and nobody knows yet that a daemon starts the server.
+func TestAProgramThatIsNotReadyReceivesItsStopSignal(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "stopped")
+	p := &cluster.Program{
+		Command: []string{"sh", "-c", `trap 'echo >"$0"; exit' TERM; while :; do sleep 0.05; done`, file},
+		Ready:   cluster.Ready{Kind: cluster.ReadyTCP}, ReadyTimeout: 300 * time.Millisecond,
+	}
+	if _, err := newCluster(t, local.Options{}).Deploy(t.Context(), cluster.Spec{Name: "greeter", Program: p, Replicas: 1}); err == nil {
+		t.Fatal("a program that does not listen is ready")
+	}
+	if _, err := os.Stat(file); err != nil {
+		t.Errorf("the program received no stop signal: %v", err)
+	}
+}

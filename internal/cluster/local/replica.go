@@ -22,6 +22,8 @@ const (
 	startTimeout = cluster.DefaultReadyTimeout
 	// stopGrace is how long a backend may take to finish its calls after server.drain.
 	stopGrace = cluster.DefaultGrace
+	// unreadyGrace is how long a program may take to stop that is not ready.
+	unreadyGrace = 5 * time.Second
 )
 
 // replica is one backend.
@@ -51,6 +53,7 @@ type replica struct {
 	peak      uint64        // memory in bytes, when last read
 	throttled time.Duration // waiting for its CPU quota, at ResetUsage
 	oomKills  uint64        // of its processes, at ResetUsage
+	attached  bool          // no daemon has started the program, as far as rpclab can tell; false until it is ready
 }
 
 // startServer starts rpclab's own server, or that of another language, as a backend.

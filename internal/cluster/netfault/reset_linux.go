@@ -47,37 +47,53 @@ func ResetConnections(at netip.AddrPort, except netip.Addr) error {
 	return nil
 }
 
-// socket is struct inet_diag_msg of linux/inet_diag.h, for IPv4.
+// socket is struct inet_diag_msg of linux/inet_diag.h.
 type socket []byte
 
-// Where a socket has its state and its ID, struct inet_diag_sockid: ports, addresses of 16 bytes, interface and cookie.
+// Where a socket has its family, its state and its ID, struct inet_diag_sockid: ports, addresses of 16 bytes, interface
+// and cookie.
 const (
-	stateAt, idAt, idEnds = 1, 4, 52
-	listening, timeWait   = 10, 6 // of enum in include/net/tcp_states.h
+	familyAt, stateAt, idAt      = 0, 1, 4
+	fromAt, toAt, toEnds         = 8, 24, 40
+	idEnds                       = 52
+	listening, timeWait     byte = 10, 6 // of enum in include/net/tcp_states.h
 )
 
 func (s socket) live() bool { return s[stateAt] != listening && s[stateAt] != timeWait }
 
 func (s socket) from() netip.AddrPort {
-	return netip.AddrPortFrom(netip.AddrFrom4([4]byte(s[8:12])), binary.BigEndian.Uint16(s[idAt:]))
+	return netip.AddrPortFrom(s.address(s[fromAt:toAt]), binary.BigEndian.Uint16(s[idAt:]))
 }
 
-func (s socket) to() netip.Addr { return netip.AddrFrom4([4]byte(s[24:28])) }
+func (s socket) to() netip.Addr { return s.address(s[toAt:toEnds]) }
+
+// address returns an IPv4 address also if the socket is of IPv6, as those of Java virtual machines and gRPC Core are.
+func (s socket) address(of []byte) netip.Addr {
+	if s[familyAt] == unix.AF_INET {
+		return netip.AddrFrom4([4]byte(of))
+	}
+	return netip.AddrFrom16([16]byte(of)).Unmap()
+}
 
 var errInterrupted = errors.New("the list changed while it was read")
 
 // list returns the TCP sockets of this network namespace.
 func list(conn *netlink.Conn) (all []socket, err error) {
-	answers, err := conn.Execute(request(unix.SOCK_DIAG_BY_FAMILY, netlink.Dump, make([]byte, idEnds-idAt)))
-	if err != nil {
-		return nil, err
-	}
-	for _, m := range answers {
-		if m.Header.Flags&netlink.DumpInterrupted != 0 {
-			return nil, errInterrupted
+	for _, family := range []byte{unix.AF_INET, unix.AF_INET6} {
+		answers, err := conn.Execute(request(unix.SOCK_DIAG_BY_FAMILY, netlink.Dump, family, make([]byte, idEnds-idAt)))
+		if family == unix.AF_INET6 && errors.Is(err, unix.ENOENT) {
+			return all, nil // a kernel without IPv6
 		}
-		if len(m.Data) >= idEnds {
-			all = append(all, m.Data)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range answers {
+			if m.Header.Flags&netlink.DumpInterrupted != 0 {
+				return nil, errInterrupted
+			}
+			if len(m.Data) >= idEnds {
+				all = append(all, m.Data)
+			}
 		}
 	}
 	return all, nil
@@ -86,7 +102,7 @@ func list(conn *netlink.Conn) (all []socket, err error) {
 // destroy sends SOCK_DESTROY (sock_diag(7)). The cookie in the ID identifies the socket: without it the
 // kernel would destroy the listener when the connection has just ended.
 func (s socket) destroy(conn *netlink.Conn) error {
-	_, err := conn.Execute(request(unix.SOCK_DESTROY, netlink.Acknowledge, s[idAt:idEnds]))
+	_, err := conn.Execute(request(unix.SOCK_DESTROY, netlink.Acknowledge, s[familyAt], s[idAt:idEnds]))
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESTALE) {
 		return nil // the connection has ended
 	}
@@ -94,8 +110,8 @@ func (s socket) destroy(conn *netlink.Conn) error {
 }
 
 // request is a message with struct inet_diag_req_v2 of linux/inet_diag.h.
-func request(kind netlink.HeaderType, flags netlink.HeaderFlags, id []byte) netlink.Message {
-	head := binary.NativeEndian.AppendUint32([]byte{unix.AF_INET, unix.IPPROTO_TCP, 0, 0}, 1<<32-1) // all states
+func request(kind netlink.HeaderType, flags netlink.HeaderFlags, family byte, id []byte) netlink.Message {
+	head := binary.NativeEndian.AppendUint32([]byte{family, unix.IPPROTO_TCP, 0, 0}, 1<<32-1) // all states
 	return netlink.Message{Header: netlink.Header{Type: kind, Flags: netlink.Request | flags}, Data: slices.Concat(head, id)}
 }
 
