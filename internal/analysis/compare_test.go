@@ -109,8 +109,8 @@ func TestARegressionFailsOnlyItsGate(t *testing.T) {
 	if diff := cmp.Diff([]string{"failed", "held", "not established", "not established"}, outcomes); diff != "" {
 		t.Error(diff)
 	}
-	if why := c.Gates[2].Reason; !strings.HasPrefix(why, "the interval spans 1.2") {
-		t.Errorf("the reason is %q, want that the interval spans 1.2", why)
+	if why := c.Gates[2].Reason; !strings.HasPrefix(why, "the ratio may be on either side of 1.2") {
+		t.Errorf("the reason is %q, want that the ratio may be on either side of 1.2", why)
 	}
 	if level := c.Gates[0].Level; math.Abs(level-(1-0.05/4)) > 1e-12 {
 		t.Errorf("each of four gates has the level %g, want 0.9875", level)

@@ -81,7 +81,7 @@ func (g Gate) onVerdict(v result.Verdict) (r armGate) {
 	under := (outcome == verdict.Held) != g.bound.Over
 	switch {
 	case outcome == verdict.Open:
-		r.Reason = fmt.Sprintf("the interval of the ratio to %s spans %g: run more rounds", v.B, g.bound.Limit)
+		r.Reason = fmt.Sprintf("the ratio to %s may be on either side of %g: run more rounds", v.B, g.bound.Limit)
 	case under && v.Bound == result.LowerBound, !under && v.Bound == result.UpperBound:
 		r.Reason = "calls were lost, so that the ratio is only a " + string(v.Bound) + " bound"
 		r.settled = true

@@ -38,7 +38,7 @@ func sampleComparison() result.Comparison {
 			r := result.Ratio{Metric: metric, Arm: arm, Cell: cell, A: a, B: b, Ratio: b / a, CI: [2]float64{low, high}, Level: 1 - 0.05/8,
 				PRanks: 0.0079, Trials: [2]int{5, 5}, Decision: decision, Secondary: !strings.HasSuffix(metric, "p50") && !strings.HasSuffix(metric, "p99")}
 			if decision == "undecided" {
-				r.PRanks, r.Reason = 0.42, fmt.Sprintf("the interval spans 1: about %d rounds in all would narrow it, if the noise stays", burst/100)
+				r.PRanks, r.Reason = 0.42, fmt.Sprintf("the difference may be zero: about %d rounds in all would decide, if the noise stays", burst/100)
 				r.Cause = &result.Cause{Kind: result.CauseInterval, Have: 5, Needed: float64(burst / 100)}
 			}
 			c.Ratios = append(c.Ratios, r)
@@ -56,7 +56,7 @@ func sampleComparison() result.Comparison {
 	}
 	gate("shared", 1, 0.99, 1.02, "held", "")
 	gate("endpointslice", 1.28, 1.22, 1.35, "failed", "")
-	gate("kuberesolver", 1.04, 0.99, 1.09, "not established", "the interval spans 1.05: about 17 rounds in both runs would settle it, if the noise stays")
+	gate("kuberesolver", 1.04, 0.99, 1.09, "not established", "the ratio may be on either side of 1.05: about 17 rounds in both runs would settle it, if the noise stays")
 	return c
 }
 

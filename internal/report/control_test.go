@@ -11,7 +11,7 @@ func TestTheControlSentenceNamesItsResult(t *testing.T) {
 	verdict := func(decision, reason string, low, high float64) result.Verdict {
 		return result.Verdict{Metric: "latency_p50", Ratio: 1, CI: [2]float64{low, high}, Decision: decision, Reason: reason, Rounds: 5}
 	}
-	same, open := verdict("equivalent", "", 0.99, 1.01), verdict("undecided", "the interval spans 1: about 9 rounds in all would narrow it, if the noise stays", 0.95, 1.0801)
+	same, open := verdict("equivalent", "", 0.99, 1.01), verdict("undecided", "the difference may be zero: about 9 rounds in all would decide, if the noise stays", 0.95, 1.0801)
 	open.Cause = &result.Cause{Kind: result.CauseInterval}
 	limited := verdict("undecided", "the load generator was the bottleneck in b: late", 0.9, 1.9)
 	limited.Cause = &result.Cause{Kind: result.CauseGenerator, Arm: "b"}

@@ -77,9 +77,9 @@ func (r reason) sentence() string {
 	switch {
 	case r.cause == nil:
 	case r.cause.Kind == result.CauseInterval:
-		text := "the interval spans 1"
+		text := "the difference may be zero"
 		if r.difference.low > 0 {
-			text = fmt.Sprintf("the interval excludes 1, but a difference of %s %% may be under the margin of %.3g %%",
+			text = fmt.Sprintf("a difference of %s %% may be under the margin of %.3g %%",
 				fromTo(100*r.difference.low, 100*r.difference.high, threeDigits), 100*r.cause.Margin)
 		}
 		units := "rounds"
@@ -87,9 +87,9 @@ func (r reason) sentence() string {
 			units = "groups of cycles"
 		}
 		if r.needed.low == 0 {
-			return fmt.Sprintf("%s, and it would take over 1000 %s to narrow it enough", text, units)
+			return fmt.Sprintf("%s, and over 1000 %s would be needed to decide", text, units)
 		}
-		return fmt.Sprintf("%s: about %s %s in all would narrow it, if the noise stays", text, fromTo(r.needed.low, r.needed.high, number), units)
+		return fmt.Sprintf("%s: about %s %s in all would decide, if the noise stays", text, fromTo(r.needed.low, r.needed.high, number), units)
 	case r.cause.Kind == result.CauseCalls && r.cause.Arm == "":
 		return fmt.Sprintf("%s calls per backend in 1 s are too few to tell balance from chance; %s are enough",
 			fromTo(r.have.low, r.have.high, number), fromTo(r.needed.low, r.needed.high, number))

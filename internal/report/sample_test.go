@@ -122,7 +122,7 @@ func sampleArms() []sampleArm {
 func verdict(metric, a string, cell result.Cell, ratio, low, high float64, decision string, kind result.VerdictKind) result.Verdict {
 	v := result.Verdict{Metric: metric, A: a, B: "shared", Cell: cell, Ratio: ratio, CI: [2]float64{low, high}, Level: 1 - 0.05/16, Decision: decision, Rounds: 5, Kind: kind}
 	if decision == "undecided" {
-		v.Reason = fmt.Sprintf("the interval spans 1: about %.0f rounds in all would narrow it, if the noise stays", 50*(high-low))
+		v.Reason = fmt.Sprintf("the difference may be zero: about %.0f rounds in all would decide, if the noise stays", 50*(high-low))
 		v.Cause = &result.Cause{Kind: result.CauseInterval, Have: 5, Needed: math.Round(50 * (high - low))}
 	}
 	return v

@@ -31,10 +31,10 @@ func TestEqualReasonsAreMerged(t *testing.T) {
 	want := []string{"a trial of pool has 300 calls; p99 needs 1000. The same holds for new",
 		"2.5 % of the calls of pool failed", "3.5 % of the calls of new failed",
 		"the load generator was the bottleneck in new: 20 ms", "the load generator was the bottleneck in pool: 30 ms",
-		"the interval spans 1: about 12–40 rounds in all would narrow it, if the noise stays",
-		"the interval spans 1, and it would take over 1000 rounds to narrow it enough",
-		"the interval excludes 1, but a difference of 2–2.5 % may be under the margin of 3 %: about 7–9 rounds in all would narrow it, if the noise stays",
-		"the interval spans 1: about 30 groups of cycles in all would narrow it, if the noise stays",
+		"the difference may be zero: about 12–40 rounds in all would decide, if the noise stays",
+		"the difference may be zero, and over 1000 rounds would be needed to decide",
+		"a difference of 2–2.5 % may be under the margin of 3 %: about 7–9 rounds in all would decide, if the noise stays",
+		"the difference may be zero: about 30 groups of cycles in all would decide, if the noise stays",
 		"in B, a trial of new has 300 calls"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("reasons (-want +got):\n%s", diff)
@@ -44,8 +44,8 @@ func TestEqualReasonsAreMerged(t *testing.T) {
 // A document of an older version has sentences without causes.
 func TestAReasonWithoutACauseIsPrintedUnchanged(t *testing.T) {
 	old := func(reason string) result.Verdict { return result.Verdict{Reason: reason} }
-	got := reasons([]result.Verdict{old("the interval spans 1 (about 12)"), old("the interval spans 1 (about 40)"), old("the interval spans 1 (about 12)"), old("")})
-	want := []string{"the interval spans 1 (about 12)", "the interval spans 1 (about 40)", "the interval leaves both answers open"}
+	got := reasons([]result.Verdict{old("the difference may be zero (about 12)"), old("the difference may be zero (about 40)"), old("the difference may be zero (about 12)"), old("")})
+	want := []string{"the difference may be zero (about 12)", "the difference may be zero (about 40)", "the interval leaves both answers open"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("reasons (-want +got):\n%s", diff)
 	}

@@ -14,17 +14,17 @@ const maxAdvisedRounds = 1000
 // undecidedReason says why a comparison is undecided and what would help; n rounds would probably narrow
 // the interval enough. It means a new run: adding rounds because of a verdict would invalidate it.
 func undecidedReason(v Verdict, o Options, n int) (reason string, cause Cause) {
-	reason, cause = "the interval spans 1", Cause{Kind: CauseInterval, Have: float64(v.Rounds), Groups: o.groups()}
+	reason, cause = "the difference may be zero", Cause{Kind: CauseInterval, Have: float64(v.Rounds), Groups: o.groups()}
 	if v.CI[0] > 1 || v.CI[1] < 1 {
 		cause.Difference, cause.Margin = math.Abs(v.Ratio-1), o.Margin
-		reason = fmt.Sprintf("the interval excludes 1, but a difference of %s may be under the margin of %s",
+		reason = fmt.Sprintf("a difference of %s may be under the margin of %s",
 			percent(cause.Difference), percent(o.Margin))
 	}
 	if n > maxAdvisedRounds {
-		return fmt.Sprintf("%s, and it would take over %d %s to narrow it enough", reason, maxAdvisedRounds, o.units()), cause
+		return fmt.Sprintf("%s, and over %d %s would be needed to decide", reason, maxAdvisedRounds, o.units()), cause
 	}
 	cause.Needed = float64(n)
-	return fmt.Sprintf("%s: about %d %s in all would narrow it, if the noise stays", reason, n, o.units()), cause
+	return fmt.Sprintf("%s: about %d %s in all would decide, if the noise stays", reason, n, o.units()), cause
 }
 
 // roundsNeeded returns the smallest number of rounds that would allow a decision if the mean of the log

@@ -56,7 +56,7 @@ func (b Bound) OfRuns(before, after []float64, o Options) (v Verdict, outcome Ou
 	if outcome = b.OfInterval(v.CI); outcome != Open {
 		return v, outcome, ""
 	}
-	reason = fmt.Sprintf("the interval spans %g", b.Limit)
+	reason = fmt.Sprintf("the ratio may be on either side of %g", b.Limit)
 	if n := u.narrowTo(math.Abs(u.difference()-math.Log(b.Limit)), o); n <= maxAdvisedRounds {
 		where := "in each of two new runs"
 		if o.Runs {
@@ -64,5 +64,5 @@ func (b Bound) OfRuns(before, after []float64, o Options) (v Verdict, outcome Ou
 		}
 		return v, Open, fmt.Sprintf("%s: about %d %s %s would settle it, if the noise stays", reason, n, o.units(), where)
 	}
-	return v, Open, reason + ", and the ratio is too close to it to be settled by more " + o.units()
+	return v, Open, reason + ", and is too close to it to be settled by more " + o.units()
 }

@@ -36,13 +36,19 @@ func (c *cordons) add(ctx context.Context, node string) error {
 	if current.Spec.Unschedulable {
 		return nil
 	}
-	nodes := append(slices.Clone(c.nodes), node)
+	before := c.nodes
+	nodes := append(slices.Clone(before), node)
 	if err := c.write(ctx, nodes); err != nil {
 		return err
 	}
 	c.nodes = nodes
 	if err := c.api.setCordon(ctx, node, true); err != nil {
-		return fmt.Errorf("cordon node %s: %w", node, explain(err, ""))
+		failed := fmt.Errorf("cordon node %s: %w", node, explain(err, ""))
+		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) { // after other errors it may be cordoned
+			c.nodes = before
+			failed = errors.Join(failed, c.write(ctx, before))
+		}
+		return failed
 	}
 	return nil
 }

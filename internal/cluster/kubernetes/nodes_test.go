@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -134,5 +135,31 @@ func TestADrainMeasuresABackendWhenItIsEvicted(t *testing.T) {
 	}
 	if used := backend.lastUsage().CPU; used != time.Minute {
 		t.Errorf("it has used %s of CPU time, want 1m", used)
+	}
+}
+
+// A node that may not be cordoned is not cordoned, so nothing keeps the namespace of the run.
+func TestANodeThatMayNotBeCordonedIsForgotten(t *testing.T) {
+	var noted string
+	api := fakeAPI(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case r.Method != http.MethodPatch:
+		case strings.HasPrefix(r.URL.Path, "/api/v1/nodes/"):
+			w.WriteHeader(http.StatusForbidden)
+			fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)
+			return
+		default:
+			body, _ := io.ReadAll(r.Body)
+			noted = string(body)
+		}
+		fmt.Fprint(w, "{}")
+	})
+	c := cordons{api: api, namespace: "ours"}
+	if err := c.add(t.Context(), "n1"); err == nil || !strings.HasPrefix(err.Error(), "cordon node n1: ") {
+		t.Errorf("error %v, want that n1 was not cordoned", err)
+	}
+	if c.any() || strings.Contains(noted, "n1") {
+		t.Errorf("cordoned are %v, and the namespace has %s; want no node", c.nodes, noted)
 	}
 }
