@@ -13,7 +13,7 @@ import (
 // Merge merges the measurements of callers that shared a load. Their Started times must be from one
 // clock. It adds counts and CPU times, and merges histograms value by value. It has no more error codes
 // than a [Recorder]. Timelines and first responses count from the earliest start. MaxRSS is the sum of
-// the callers' peaks. A resolver update counts from the time at which every caller has received it.
+// the callers' peaks. It is 0, and so is CPU, if one is not known because its process has ended. A resolver update counts from the time at which every caller has received it.
 func Merge(all []Measurement) (Measurement, error) {
 	if len(all) == 1 {
 		return all[0], nil
@@ -54,6 +54,9 @@ func Merge(all []Measurement) (Measurement, error) {
 		later := int((after + TimelineInterval/2) / TimelineInterval)
 		merged.Timeline.add(part.Timeline, later)
 		merged.addErrors(part, later)
+	}
+	if slices.ContainsFunc(all, func(part Measurement) bool { return part.MaxRSS == 0 }) {
+		merged.CPU, merged.MaxRSS = 0, 0
 	}
 	merged.ResolverUpdates = commonUpdates(all)
 	var err error

@@ -133,3 +133,11 @@ func TestMergedCodesAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// What a caller used is not known once its process has ended, and then the sum is not known either.
+func TestUsageOfACallerThatHasEndedIsNotKnown(t *testing.T) {
+	sum, err := measure.Merge([]measure.Measurement{{CPU: time.Second, MaxRSS: 1000}, {}})
+	if err != nil || sum.CPU != 0 || sum.MaxRSS != 0 {
+		t.Errorf("CPU time %v and memory %d (error %v), want both unknown", sum.CPU, sum.MaxRSS, err)
+	}
+}

@@ -362,7 +362,9 @@ func (b Balance) MarshalJSON() ([]byte, error) {
 
 // Resources is the usage of each component; zero if the arm does not have it.
 type Resources struct {
-	Client Usage `json:"client"` // all callers together: CPU and the peaks of memory are sums
+	// Client is of all callers together: CPU and the peaks of memory are sums. In JSON it is null instead of zero: a client
+	// has ended, so its usage is not known.
+	Client Usage `json:"client" zero:"null"`
 	// Server has the CPU summed over all servers and the memory of the largest. In JSON it is null instead
 	// of zero: rpclab did not start the server, so its usage is not known.
 	Server Usage `json:"server" zero:"null"`
@@ -373,17 +375,14 @@ type Resources struct {
 	Control Usage `json:"control"`
 }
 
-// MarshalJSON writes null for a server whose usage is not known.
+// MarshalJSON writes null for clients and servers whose usage is not known.
 func (r Resources) MarshalJSON() ([]byte, error) {
 	type plain Resources // without this method
-	known := struct {
+	return json.Marshal(struct {
 		plain
+		Client *Usage `json:"client"`
 		Server *Usage `json:"server"`
-	}{plain: plain(r)}
-	if r.Server != (Usage{}) {
-		known.Server = &r.Server
-	}
-	return json.Marshal(known)
+	}{plain(r), r.Client.known(), r.Server.known()})
 }
 
 // ServerUsage is what one backend used in one trial.

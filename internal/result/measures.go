@@ -122,6 +122,14 @@ type Usage struct {
 	ThrottledMS float64 `json:"throttled_ms,omitempty"`
 }
 
+// known returns nil if the usage is not known.
+func (u Usage) known() *Usage {
+	if u == (Usage{}) {
+		return nil
+	}
+	return &u
+}
+
 // JVM is what Java virtual machines spent on themselves for a call, in microseconds of elapsed time.
 type JVM struct {
 	Collecting float64 `json:"gc_us"`      // pauses of the program, and cycles of collectors that run at the same time

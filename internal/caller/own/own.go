@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"rpclab/internal/caller"
@@ -168,20 +169,28 @@ func (s *session) read(lines *bufio.Reader) error {
 	}
 }
 
-// Run sends the program the number of each call when it is due, and records what it answers.
+// Run sends the program the number of each call when it is due, and records what it answers. It fails if the program exits
+// during a closed load with a duration: nobody knows how many calls its users would have made.
 func (s *session) Run(ctx context.Context, plan pace.Pace, signal measure.StartSignal) (*measure.Recorder, time.Time, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	before, _ := measure.TreeUsage(s.program.Pid())
+	closed, _ := plan.(pace.Closed)
+	endless := closed.Duration > 0 // users would lose calls until then
+	var exited atomic.Bool
 	recorder, start := caller.RunTimed(ctx, plan, signal, s.late, func(ctx context.Context, _ uint64) (caller.Outcome, time.Time, time.Time) {
 		o := s.call(ctx)
-		if o.Code == clientExited && !plan.Open() {
-			cancel() // otherwise users would lose calls without end
+		if o.Code == clientExited && endless {
+			exited.Store(true)
+			cancel()
 		}
 		return o.outcome(), o.sent(), o.done()
 	})
 	if err := s.calls.violation(); err != nil {
 		return nil, start, err
+	}
+	if exited.Load() {
+		return nil, start, fmt.Errorf("%w\nIt exited %v after the start of a closed load", s.calls.err, time.Since(start).Round(time.Millisecond))
 	}
 	if after, _ := measure.TreeUsage(s.program.Pid()); after > before { // otherwise it has ended, and its CPU time is unknown
 		recorder.AddCPU(after - before)

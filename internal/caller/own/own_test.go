@@ -93,22 +93,24 @@ func TestTheJobSaysWhatToCall(t *testing.T) {
 
 func TestCallsOfAClientThatExitsAreLost(t *testing.T) {
 	const dies = ready + `for i in 1 2 3; do read n; answer $n; done; read n; echo out of memory >&2; exit 3`
-	for name, c := range map[string]struct {
-		plan    pace.Pace
-		atLeast uint64 // lost calls
-		atMost  uint64
-	}{
-		"open":   {pace.Rate{PerSecond: 200, Duration: 200 * time.Millisecond, Max: 100}, 37, 37},
-		"closed": {pace.Closed{Users: 2, Duration: time.Minute}, 1, 2},
+	const said = "the client sh ended unexpectedly: exit status 3; its last lines:\n  out of memory"
+	for name, plan := range map[string]pace.Pace{
+		"open":   pace.Rate{PerSecond: 200, Duration: 200 * time.Millisecond, Max: 100},
+		"closed": pace.Closed{Users: 2, Calls: 40},
 	} {
 		session := callertest.Open(t, Caller{}, script(dies), target)
-		m := callertest.Load(t, session, c.plan)
-		if lost := m.Errors[clientExited]; lost < c.atLeast || lost > c.atMost || m.Calls != 3+lost {
-			t.Errorf("%s: %d of %d calls are %s, want %d to %d, and 3 answered", name, lost, m.Calls, clientExited, c.atLeast, c.atMost)
+		m := callertest.Load(t, session, plan)
+		if lost := m.Errors[clientExited]; lost != 37 || m.Calls != 40 {
+			t.Errorf("%s: %d of %d calls are %s, want 37 of 40", name, lost, m.Calls, clientExited)
 		}
-		if said := m.Samples[clientExited]; !strings.Contains(said, "the client sh ended unexpectedly: exit status 3; its last lines:\n  out of memory") {
-			t.Errorf("%s: the message is %q, want the client's end and its last lines", name, said)
+		if got := m.Samples[clientExited]; !strings.Contains(got, said) {
+			t.Errorf("%s: the message is %q, want the client's end and its last lines", name, got)
 		}
+	}
+	session := callertest.Open(t, Caller{}, script(dies), target)
+	_, _, err := session.Run(t.Context(), pace.Closed{Users: 2, Duration: time.Minute}, measure.StartSignal{})
+	if err == nil || !strings.Contains(err.Error(), said) {
+		t.Errorf("closed for a minute: error %v, want the client's end and its last lines", err)
 	}
 }
 
