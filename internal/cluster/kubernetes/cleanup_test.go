@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,6 +20,7 @@ import (
 type leftover struct {
 	namespace corev1.Namespace
 	refuses   string   // the path of an object that the user may not change
+	by        string   // the field manager that has cordoned nodes
 	gone      []string // paths of objects that no longer exist
 	changed   []string
 	deleted   bool
@@ -35,6 +37,12 @@ func (l *leftover) serve(t *testing.T) *API {
 			return
 		case slices.Contains(l.gone, at):
 			http.NotFound(w, r)
+			return
+		case r.Method == http.MethodGet && strings.HasPrefix(at, "/api/v1/nodes/"):
+			_ = json.NewEncoder(w).Encode(corev1.Node{Spec: corev1.NodeSpec{Unschedulable: true}, ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{
+				{Manager: "kubelet", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:podCIDR":{}}}`)}},
+				{Manager: cmp.Or(l.by, manager), FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:unschedulable":{}}}`)}},
+			}}})
 			return
 		case at == "/api/v1/namespaces":
 			_ = json.NewEncoder(w).Encode(corev1.NamespaceList{Items: []corev1.Namespace{l.namespace}})
@@ -106,6 +114,21 @@ func TestACleanUpRestoresOnlyWhatStillExists(t *testing.T) {
 	want := []string{"Node n2: uncordoned", "Deployment shop/orders: not restored, because it no longer exists (it had 3 replicas)"}
 	if got := cleaned[0].Restored; !slices.Equal(got, want) {
 		t.Errorf("it says %q, want %q", got, want)
+	}
+}
+
+// A run was killed, an administrator has uncordoned its nodes, and later cordoned them for reasons of their own.
+func TestACleanUpLeavesNodesThatOthersHaveCordonedSince(t *testing.T) {
+	l := &leftover{by: "kubectl-cordon", namespace: changedByARun()}
+	cleaned, err := l.serve(t).beginClean(t.Context(), func(RunNamespace) bool { return true })
+	if err != nil || len(cleaned) != 1 || !l.deleted {
+		t.Fatalf("cleaned %+v (deleted: %t), error %v; want the namespace to be deleted", cleaned, l.deleted, err)
+	}
+	if want := "Node n1: left cordoned, because kubectl-cordon has cordoned it since"; cleaned[0].Restored[0] != want {
+		t.Errorf("it says %q, want %q", cleaned[0].Restored[0], want)
+	}
+	if slices.ContainsFunc(l.changed, func(at string) bool { return strings.HasPrefix(at, "/api/v1/nodes/") }) {
+		t.Errorf("it changed %q, want no node", l.changed)
 	}
 }
 

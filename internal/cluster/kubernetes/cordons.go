@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -53,8 +54,9 @@ func (c *cordons) add(ctx context.Context, node string) error {
 	return nil
 }
 
-// undo uncordons all nodes and forgets them: what others do to them later is not ours. It returns those that it uncordoned.
-func (c *cordons) undo(ctx context.Context) (undone []string, err error) {
+// undo uncordons all nodes and forgets them: what others do to them later is not ours. It says what happened to each, except
+// for those that were no longer cordoned.
+func (c *cordons) undo(ctx context.Context) (said []string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.nodes) == 0 {
@@ -64,16 +66,16 @@ func (c *cordons) undo(ctx context.Context) (undone []string, err error) {
 	defer cancel()
 	var remaining []string
 	for _, node := range c.nodes {
-		switch failed := c.api.uncordon(ctx, node); {
+		switch text, failed := c.api.uncordon(ctx, node); {
 		case apierrors.IsNotFound(failed): // no longer in the cluster
 		case failed != nil:
 			err, remaining = errors.Join(err, failed), append(remaining, node)
-		default:
-			undone = append(undone, node)
+		case text != "":
+			said = append(said, fmt.Sprintf("Node %s: %s", node, text))
 		}
 	}
 	c.nodes = remaining
-	return undone, errors.Join(err, ignoreNotFound(c.write(ctx, remaining)))
+	return said, errors.Join(err, ignoreNotFound(c.write(ctx, remaining)))
 }
 
 // undoTimeout is how long it may take to restore what a run has changed.
@@ -91,25 +93,42 @@ func (c *cordons) any() bool {
 	return len(c.nodes) > 0
 }
 
-// uncordonAll uncordons the nodes that a run has written to its namespace, and says which it uncordoned.
-func (a *API) uncordonAll(ctx context.Context, namespace *corev1.Namespace) (restored []string, err error) {
+// uncordonAll uncordons the nodes that a run has written to its namespace, and says what happened to each.
+func (a *API) uncordonAll(ctx context.Context, namespace *corev1.Namespace) (said []string, err error) {
 	listed := cordons{api: a, namespace: namespace.Name}
 	if text := namespace.Annotations[noteCordoned]; text != "" {
 		listed.nodes = strings.Split(text, ",")
 	}
-	nodes, err := listed.undo(ctx)
-	for _, node := range nodes {
-		restored = append(restored, fmt.Sprintf("Node %s: uncordoned", node))
-	}
-	return restored, err
+	return listed.undo(ctx)
 }
 
-// uncordon uncordons a node.
-func (a *API) uncordon(ctx context.Context, node string) error {
-	if err := a.setCordon(ctx, node, false); err != nil {
-		return fmt.Errorf("node %s is still cordoned: %w\nUncordon it with `kubectl uncordon %s`", node, explain(err, ""), node)
+// uncordon uncordons a node that rpclab has cordoned, and says so, or why not; "": it is no longer cordoned.
+func (a *API) uncordon(ctx context.Context, node string) (said string, err error) {
+	current, err := a.client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+	if err == nil {
+		switch by := cordonedBy(current); {
+		case !current.Spec.Unschedulable:
+			return "", nil
+		case by != manager:
+			return "left cordoned, because " + by + " has cordoned it since", nil
+		}
+		err = a.setCordon(ctx, node, false)
 	}
-	return nil
+	if err != nil {
+		return "", fmt.Errorf("node %s is still cordoned: %w\nUncordon it with `kubectl uncordon %s`", node, explain(err, ""), node)
+	}
+	return "uncordoned", nil
+}
+
+// cordonedBy returns the field manager that last changed whether a node is cordoned: rpclab, unless the API server knows
+// another.
+func cordonedBy(node *corev1.Node) string {
+	for _, fields := range node.ManagedFields {
+		if fields.FieldsV1 != nil && bytes.Contains(fields.FieldsV1.Raw, []byte(`"f:unschedulable"`)) {
+			return fields.Manager
+		}
+	}
+	return manager
 }
 
 // setCordon cordons or uncordons a node.
