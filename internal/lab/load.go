@@ -37,7 +37,7 @@ type loader struct {
 // load makes one load, performs its events, and adds a summary of what it measured to a trial.
 func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) (result.Trial, error) {
 	servers := l.bed.servers
-	endMeshUsage := recordMeshUsage(ctx, l.cluster, l.trial.route.Mesh, l.block)
+	endMeshUsage := recordMeshUsage(ctx, l.cluster, l.trial.route.Mesh, l.block, len(l.trial.Events) > 0)
 	if err := l.bed.infrastructure.resetUsage(); err != nil { // it may have died during the previous load
 		return failedTrial(ctx, measured, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -21,8 +22,9 @@ import (
 
 // recordMeshUsage starts to measure the usage of the proxies that a mesh injects into pods; nil: the
 // trial has no mesh. The returned function returns their usage since then, or why it is not known:
-// the trial is valid without it. It omits the proxies of pods that have ended.
-func recordMeshUsage(ctx context.Context, c cluster.Cluster, mesh string, block bool) func() (cluster.Usage, string) {
+// the trial is valid without it. Events may end pods, whose proxies take what they used with them. Without events
+// it omits pods that have ended: those of a trial before.
+func recordMeshUsage(ctx context.Context, c cluster.Cluster, mesh string, block, events bool) func() (cluster.Usage, string) {
 	pods, able := c.(cluster.MeshProxies)
 	if mesh == "" || !able {
 		return nil
@@ -43,8 +45,16 @@ func recordMeshUsage(ctx context.Context, c cluster.Cluster, mesh string, block 
 			return unknown(err)
 		}
 		for pod, u := range after {
-			all.CPU += max(u.CPU-before[pod].CPU, 0) // a restarted proxy counts from 0
+			if u.CPU < before[pod].CPU {
+				return unknown(fmt.Errorf("that of pod %s has started again", pod))
+			}
+			all.CPU += u.CPU - before[pod].CPU
 			all.MaxRSS += max(u.MaxRSS, before[pod].MaxRSS)
+		}
+		for _, pod := range slices.Sorted(maps.Keys(before)) {
+			if _, lives := after[pod]; events && !lives {
+				return unknown(fmt.Errorf("pod %s has ended", pod))
+			}
 		}
 		return all, ""
 	}
