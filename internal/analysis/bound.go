@@ -75,9 +75,10 @@ func serviceTime(w experiment.Workload) (mean, spread time.Duration) {
 	return 0, 0
 }
 
-// setReached sets the share of its bound that an arm reached.
+// setReached sets the share of its bound that an arm reached. It is not known of arms that took turns: the bound is of the whole
+// load, and the end of each block cuts off calls that the end of the whole load does not.
 func setReached(arm *result.Arm) {
-	if arm.Bound == nil || !(arm.Bound.Rate > 0) {
+	if arm.Bound == nil || !(arm.Bound.Rate > 0) || tookTurns(*arm) {
 		return
 	}
 	b := *arm.Bound

@@ -7,19 +7,22 @@ import (
 	"rpclab/internal/result"
 )
 
-// cutOff is by how much the mean logarithms of the rates of two open loops can be too small; the zero cutOff is none.
+// cutOff is by how much the mean logarithms of the rates of two arms can be too small; the zero cutOff is none.
 type cutOff [2]float64
 
-// cutOff returns that of the windows of two arms. Calls in flight at the end of a window do not count, so the arm whose calls
-// take longer has a lower rate although its servers keep up: in turns, where each block has a window, by 20 % for 20 ms in 0.1 s.
-// One call more or less may end in a window, too. What is under a hundredth in all does not count.
-func (m metric) cutOff(a, b result.Arm) cutOff {
-	if m.name != "rate" || !isOpen(a) || !isOpen(b) {
-		return cutOff{}
+// cutOff returns that of the windows of two arms. Calls in flight at the end of a window do not count, so the open loop whose
+// calls take longer has a lower rate although its servers keep up: in turns, where each block has a window, by 20 % for 20 ms in
+// 0.1 s. One call more or less may end in a window, too. What is under a hundredth in all does not count.
+func (m metric) cutOff(a, b result.Arm) (cut cutOff) {
+	switch {
+	case m.name != "rate":
+	case isOpen(a) && isOpen(b):
+		inA, oneA := endOfWindow(a)
+		inB, oneB := endOfWindow(b)
+		cut = cutOff{max(0, inA-inB) + oneA, max(0, inB-inA) + oneB}
+	default:
+		cut = cutOff{endOfBlock(a), endOfBlock(b)}
 	}
-	inA, oneA := endOfWindow(a)
-	inB, oneB := endOfWindow(b)
-	cut := cutOff{max(0, inA-inB) + oneA, max(0, inB-inA) + oneB}
 	if max(cut[0], cut[1]) <= mostLateOfWindow {
 		return cutOff{}
 	}
@@ -47,6 +50,22 @@ func endOfWindow(arm result.Arm) (inFlight, one float64) {
 		one += windows / float64(t.Calls)
 	}
 	return inFlight / max(trials, 1), one / max(trials, 1)
+}
+
+// endOfBlock returns what the last call of each user of a closed loop in turns is worth at most, as a logarithm of the rate: the
+// mean of the trials. All users begin a block at the same moment, so a latency that is slightly longer can cost each user one of
+// five calls in every block.
+func endOfBlock(arm result.Arm) (inFlight float64) {
+	const most = 0.99 // of the calls
+	trials := 0.0
+	for _, t := range arm.Trials {
+		if t.Failed != "" || t.Calls == 0 || t.Window == nil || len(t.Blocks) == 0 {
+			continue
+		}
+		trials++
+		inFlight -= math.Log1p(-min(t.Answers().Mean/t.Window.LengthMS, most))
+	}
+	return inFlight / max(trials, 1)
 }
 
 // note says that the interval allows for calls in flight at the end of the windows of an arm.

@@ -35,6 +35,9 @@ func throughput(p *page, d result.Document) {
 	text := "answered/s: calls answered without error. bound: the most calls/s that users and threads allow, min(users ÷ (service + think), threads ÷ service); service is the " +
 		"wait that the workload asks for, and users and threads are means over the load, ramp included. reached: the share of the bound; limited by: the lower of the two. " +
 		"quota: the share of server.cpus that the servers used; near 100 % it is the limit. The second table has the calls that were due, and their latency."
+	if slices.ContainsFunc(d.Arms, func(a result.Arm) bool { return a.Bound != nil && inBlocks(a) }) {
+		text += " The share is not known of arms in turns, because the end of each block cuts off calls."
+	}
 	if figures {
 		text += " published: of " + source(d) + "."
 	}
@@ -46,6 +49,9 @@ func throughputRow(d result.Document, a result.Arm) (row []string, printed bool)
 	row = []string{armName(a), perSecond(a.Answered()), "", "", "", "", quota(a), none, "", peak(a.Resources.Server.RSS), ""}
 	if b := a.Bound; b != nil {
 		row[3], row[4], row[5] = perSecond(b.Rate), fmt.Sprintf("%.0f %%", 100*b.Reached), b.Binds
+		if inBlocks(a) {
+			row[4] = none
+		}
 	}
 	if !a.Latency.Empty() {
 		row[7] = bounded(a.Latency.Figure("p95"), ms)
@@ -57,6 +63,11 @@ func throughputRow(d result.Document, a result.Arm) (row []string, printed bool)
 		}
 	}
 	return row, printed
+}
+
+// inBlocks reports whether the loads of an arm were in blocks.
+func inBlocks(a result.Arm) bool {
+	return slices.ContainsFunc(a.Trials, func(t result.Trial) bool { return len(t.Blocks) > 0 })
 }
 
 // spread is the number of calls of each arm, and the latencies that studies print.

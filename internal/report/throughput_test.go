@@ -66,6 +66,11 @@ func TestARateIsShownWithItsBoundAndPublishedFigures(t *testing.T) {
 			t.Errorf("the report does not contain %q:\n%s", want, text)
 		}
 	}
+	turns := ladderOf("load.closed.users=1000")
+	turns.Arms[0].Trials[0].Blocks = make([]result.Block, 5)
+	if text := terminal(t, turns); !strings.Contains(text, "blocking* 527 529 535 – threads 74 % 880.4") || !strings.Contains(text, "not known of arms in turns") {
+		t.Errorf("the report has a share of the bound that is not known:\n%s", text)
+	}
 	if text := terminal(t, ladderOf("load.closed.users=1000", "load.closed.think=2s")); strings.Contains(text, "published ms") || !strings.Contains(text, "blocking* 527 535 98 % threads 74 % 880.4 270") {
 		t.Errorf("with other settings than the study's the report compares with the study:\n%s", text)
 	}

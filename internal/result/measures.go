@@ -57,7 +57,7 @@ type Bound struct {
 	ServiceMS float64 `json:"service_ms"`                 // mean delay of a call at the server
 	Users     float64 `json:"users"`                      // mean number over the load
 	Threads   int     `json:"threads,omitempty"`          // of all servers; 0: not limited
-	Reached   float64 `json:"reached,omitempty"`          // successful calls per second, as a share of Rate
+	Reached   float64 `json:"reached,omitempty"`          // successful calls per second, as a share of Rate; 0: not known
 }
 
 // Memory is the resident memory of all backends together, in bytes: at the start of the load and

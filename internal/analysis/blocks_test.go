@@ -1,0 +1,95 @@
+package analysis
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"rpclab/internal/experiment"
+	"rpclab/internal/measure"
+	"rpclab/internal/result"
+)
+
+// closedLoad is a trial of one user, each of whose calls takes so long.
+func closedLoad(t *testing.T, round int, length, took time.Duration) result.Trial {
+	t.Helper()
+	recorder := measure.NewRecorder(0)
+	recorder.CountWindow(length)
+	for due := time.Duration(0); due < length; due += took {
+		recorder.Record(measure.Call{Due: due, Sent: due, Done: due + took, Backend: "b0", Code: measure.OK})
+	}
+	seen, err := recorder.Measurement()
+	if err != nil {
+		t.Fatal(err)
+	}
+	load := experiment.Load{Closed: &experiment.Closed{Users: 1, Duration: length}}
+	record := Record{Config: experiment.Config{Load: load}, Merged: seen, Callers: make([]CallerRecord, 1)}
+	return record.Summarize(result.Trial{Round: round})
+}
+
+// closedTrial is one of so many blocks; 1: it is one piece.
+func closedTrial(t *testing.T, round, blocks int, length, took time.Duration) result.Trial {
+	t.Helper()
+	if blocks == 1 {
+		return closedLoad(t, round, length, took)
+	}
+	var all []result.Trial
+	for i := range blocks {
+		all = append(all, closedLoad(t, blocks*(round-1)+i+1, length, took))
+	}
+	return MergeBlocks(result.Trial{Round: round}, all)
+}
+
+// A user has whole calls in a block: a call that is slightly too long for a fifth one leaves four in each block.
+func TestRatesOfUsersInTurnsAreExactToACall(t *testing.T) {
+	rate := metrics[slices.IndexFunc(metrics, func(m metric) bool { return m.name == "rate" })]
+	for name, c := range map[string]struct {
+		blocks      int
+		length      time.Duration // of each
+		base, other float64       // ms
+		want, gate  string
+		noted       bool
+	}{
+		"2 % slower, a call fewer":    {10, 102 * ms, 20.3, 20.7, "undecided", "not established", true},
+		"19 % quicker, as many calls": {10, 210 * ms, 42, 35.2, "undecided", "not established", true},
+		"twice as slow":               {10, 210 * ms, 20, 40, "worse", "failed", true},
+		"twice as quick":              {10, 102 * ms, 20, 10, "better", "held", true},
+		"as slow, of quick calls":     {10, 102 * ms, 0.3, 0.303, "equivalent", "held", false},
+		"2 % slower, not in turns":    {1, 4000 * ms, 20.3, 20.7, "equivalent", "held", false},
+	} {
+		run := func(name string, took float64) result.Arm {
+			a := result.Arm{Name: name, Config: map[string]any{"load": map[string]any{"closed": map[string]any{"users": 1, "duration": "4s"}}}}
+			for round := range 4 {
+				a.Trials = append(a.Trials, closedTrial(t, round+1, c.blocks, c.length, time.Duration(took*float64(ms))))
+			}
+			return a
+		}
+		base, other := run("base", c.base), run("other", c.other)
+		d := result.Document{Baseline: "base", Rounds: 4, Arms: []result.Arm{base, other}}
+		v := verdictOn(d, rate, comparison{other, base, result.OfBaseline}, nil, 1)
+		if noted := strings.Contains(strings.Join(v.Notes, "\n"), "can have lowered the rate of other by"); v.Decision != c.want || v.Unfit || noted != c.noted {
+			t.Errorf("%s: the rate is %s, %.3f (%.3f), %q, notes %q; want %s", name, v.Decision, v.Ratio, v.CI, v.Reason, v.Notes, c.want)
+		}
+		before, after := d, d // two runs of one arm
+		before.Arms = []result.Arm{base}
+		other.Name = base.Name
+		after.Arms = []result.Arm{other}
+		compared := Compare(before, after, CompareOptions{Gates: gates(t, "rate ratio > 0.95")})
+		if r := ratioOf(t, compared, "rate"); r.Decision != c.want || compared.Gates[0].Outcome != c.gate {
+			t.Errorf("%s, of two runs: the rate is %s, %.3f (%.3f), %q, and the gate %s; want %s and %s", name, r.Decision, r.Ratio, r.CI, r.Reason, compared.Gates[0].Outcome, c.want, c.gate)
+		}
+	}
+}
+
+func TestArmsInTurnsHaveNoShareOfTheirBound(t *testing.T) {
+	for blocks, want := range map[int]float64{1: 0.78, 10: 0} {
+		arm := result.Arm{Bound: &result.Bound{Rate: 50}, Trials: []result.Trial{closedTrial(t, 1, blocks, 102*ms, 20700*time.Microsecond)}}
+		if err := mergeTrials(&arm); err != nil {
+			t.Fatal(err)
+		}
+		if got := arm.Bound.Reached; got < want-0.01 || got > want+0.01 {
+			t.Errorf("in %d blocks %.0f calls/s are %.3f of the bound, want %g", blocks, arm.Rate, got, want)
+		}
+	}
+}
