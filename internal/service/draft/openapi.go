@@ -3,6 +3,7 @@ package draft
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -59,7 +60,10 @@ func ReadOpenAPI(path string) (o OpenAPI, err error) {
 	if document.Info != nil {
 		o.Title = cmp.Or(document.Info.Title, o.Title)
 	}
-	base := basePath(document.Servers)
+	base, err := basePath(document.Servers)
+	if err != nil {
+		return o, fmt.Errorf("%s: %w", path, err)
+	}
 	for _, path := range slices.Sorted(maps.Keys(document.Paths.Map())) {
 		item := document.Paths.Value(path)
 		for _, method := range requestMethods {
@@ -78,19 +82,25 @@ func ReadOpenAPI(path string) (o OpenAPI, err error) {
 }
 
 // basePath is the path of the first server's URL, with the defaults of its variables.
-func basePath(servers openapi3.Servers) string {
+func basePath(servers openapi3.Servers) (string, error) {
 	if len(servers) == 0 {
-		return ""
+		return "", nil
+	}
+	if servers[0] == nil {
+		return "", errors.New("servers[0] is empty: write its url, or leave out the entry")
 	}
 	text := servers[0].URL
 	for name, variable := range servers[0].Variables {
+		if variable == nil {
+			return "", fmt.Errorf("servers[0].variables.%s is empty: write its default, or leave out the variable", name)
+		}
 		text = strings.ReplaceAll(text, "{"+name+"}", variable.Default)
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		return ""
+		return "", nil
 	}
-	return strings.TrimSuffix(u.Path, "/")
+	return strings.TrimSuffix(u.Path, "/"), nil
 }
 
 // parameters are those of an operation, after those of its path that they do not replace.

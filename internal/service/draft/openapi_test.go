@@ -36,7 +36,9 @@ func TestErrorsOfOpenAPIDocuments(t *testing.T) {
 		"openapi: 3.0.0":                         "has no paths",
 		"openapi: 3.0.0\npaths: {/x: {}}":        "has no operations",
 		"swagger: '2.0'\npaths: {/x: {get: {}}}": "is no OpenAPI document of version 3",
-		"openapi: 3.0.0\npaths: {/x: {get: {parameters: [{$ref: 'other.yaml#/a'}]}}}": "that stands alone",
+		"openapi: 3.0.0\nservers: [null]\npaths: {/x: {get: {}}}":                            "servers[0] is empty: write its url",
+		"openapi: 3.0.0\nservers: [{url: '/{v}', variables: {v: }}]\npaths: {/x: {get: {}}}": "servers[0].variables.v is empty: write its default",
+		"openapi: 3.0.0\npaths: {/x: {get: {parameters: [{$ref: 'other.yaml#/a'}]}}}":        "that stands alone",
 	} {
 		path := filepath.Join(t.TempDir(), "api.yaml")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
