@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -77,9 +75,10 @@ func (o outputs) check() error {
 		return fmt.Errorf("%s write to standard output; name a file for one of them", strings.Join(toOutput, " and "))
 	}
 	for _, path := range o.files() {
-		probe, err := os.CreateTemp(filepath.Dir(path), ".rpclab-")
+		dir := filepath.Dir(behindLinks(path))
+		probe, err := os.CreateTemp(dir, ".rpclab-")
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("cannot write %s: the directory %s does not exist; create it first", path, filepath.Dir(path))
+			return fmt.Errorf("cannot write %s: the directory %s does not exist; create it first", path, dir)
 		}
 		if err != nil {
 			return fmt.Errorf("cannot write %s: %w", path, err)
@@ -95,10 +94,10 @@ func (o outputs) check() error {
 	return nil
 }
 
-// files are the files to which a result is written; devices and pipes are none.
+// files are the files to which a result is written; devices, pipes and descriptors are none.
 func (o outputs) files() (files []string) {
 	for _, path := range []string{o.json, o.md, o.html, o.csv, o.junit, o.benchstat, o.k6} {
-		if path != "" && path != "-" && !isDevice(path) {
+		if path != "" && path != "-" && !isStream(behindLinks(path)) {
 			files = append(files, path)
 		}
 	}
@@ -186,50 +185,6 @@ func (o outputs) renderReport(out io.Writer, d result.Document) error {
 // isLoad reports whether a run is one of `rpclab load`. An experiment may have the same name.
 func isLoad(d result.Document) bool {
 	return d.Experiment == generator.Experiment && len(d.Arms) == 1
-}
-
-// isDevice reports whether the path is neither a regular file nor a directory, such as a pipe.
-func isDevice(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
-}
-
-// writing is locked while a file is written.
-var writing sync.Mutex
-
-// writeFile writes a temporary file and renames it, so that a failure leaves the old file
-// intact. It writes pipes and devices directly.
-func writeFile(path string, draw func(io.Writer) error) (err error) {
-	if path == "" {
-		return nil
-	}
-	if isDevice(path) {
-		file, err := os.OpenFile(path, os.O_WRONLY, 0)
-		if err != nil {
-			return fmt.Errorf("cannot write %s: %w", path, err)
-		}
-		return errors.Join(draw(file), file.Close())
-	}
-	var text bytes.Buffer
-	if err := draw(&text); err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, err)
-	}
-	writing.Lock()
-	defer writing.Unlock()
-	file, err := os.CreateTemp(filepath.Dir(path), ".rpclab-")
-	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, err)
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(file.Name())
-		}
-	}()
-	_, err = text.WriteTo(file)
-	if err = errors.Join(err, file.Chmod(0o644), file.Close()); err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, err)
-	}
-	return os.Rename(file.Name(), path)
 }
 
 // The values of --color.
