@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -120,9 +121,16 @@ func (f *calculateFlags) run(c *cobra.Command) error {
 	} else if err != nil {
 		return err
 	}
-	calculate.Print(c.OutOrStdout(), calls, f.Settings)
+	var text strings.Builder
+	calculate.Print(&text, calls, f.Settings)
+	if _, err := io.WriteString(c.OutOrStdout(), text.String()); err != nil {
+		return fmt.Errorf("cannot write the summary: %w", err)
+	}
 	if c.Context().Err() != nil {
 		return fmt.Errorf("%w; the summary covers the calculations made so far", context.Canceled)
+	}
+	if calculate.Summarize(calls, f.Timeout).Answered == 0 {
+		return errors.New("no calculation was answered: the summary says why")
 	}
 	return nil
 }

@@ -7,7 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -57,7 +59,22 @@ func (s Settings) check() error {
 	case s.Client == "":
 		return errors.New("--client-id: must not be empty: it is the client's identity")
 	}
-	return s.Calculation.Check()
+	return errors.Join(s.checkTarget(), s.Calculation.Check())
+}
+
+// checkTarget returns an error for a target that can never be dialed.
+func (s Settings) checkTarget() error {
+	if strings.HasPrefix(s.Target, "unix:") {
+		return nil
+	}
+	host, port, err := net.SplitHostPort(s.Target)
+	if err != nil || host == "" || port == "" {
+		return fmt.Errorf("%q is not an address: use HOST:PORT, such as 127.0.0.1:50051", s.Target)
+	}
+	if _, err := net.LookupPort("tcp", port); err != nil {
+		return fmt.Errorf("%q: %s is not a port: use 1 to 65535", s.Target, port)
+	}
+	return nil
 }
 
 // ErrInvalid marks an error of the settings.

@@ -103,7 +103,8 @@ func TestInvalidSettingsAreRejectedBeforeTheFirstCall(t *testing.T) {
 	for _, change := range []func(*Settings){
 		func(s *Settings) { s.Style = "unary" }, func(s *Settings) { s.Workers = 0 }, func(s *Settings) { s.Transactions = 0 },
 		func(s *Settings) { s.JWT = "never" }, func(s *Settings) { s.Client = "" }, func(s *Settings) { s.Calculation.Operation = "divide" },
-		func(s *Settings) { s.Keys = "/nowhere" }, func(s *Settings) { s.Timeout = 0 },
+		func(s *Settings) { s.Keys = "/nowhere" }, func(s *Settings) { s.Timeout = 0 }, func(s *Settings) { s.Target = "nonsense" },
+		func(s *Settings) { s.Target = "http://127.0.0.1:1" }, func(s *Settings) { s.Target = ":1" }, func(s *Settings) { s.Target = "127.0.0.1:70000" },
 	} {
 		s := valid
 		change(&s)
