@@ -82,7 +82,7 @@ func Run(ctx context.Context, plan Plan, o Options) (result.Document, error) {
 	finished := time.Now().UTC()
 	r.doc.Finished = &finished
 	failed = errors.Join(failed, r.programs.notRun(plan.Plan, plan.trials))
-	if failed == nil && r.Conditions != nil {
+	if !r.doc.Partial && r.Conditions != nil {
 		r.doc = r.Conditions(r.doc)
 	}
 	err := r.finish()

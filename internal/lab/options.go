@@ -45,6 +45,7 @@ type Options struct {
 	// verdicts are decided. Without arms, those of all cells are meant.
 	Settled func(d result.Document, cell result.Cell, arms []string) bool
 	// Conditions adds what assertions and gates have shown to the result of a complete run, before it is stored; may be nil.
+	// A run is complete if only arms that cannot run are missing.
 	Conditions func(result.Document) result.Document
 	// OtherRuns returns the other runs of rpclab that use this machine now; nil: not known.
 	OtherRuns func() []running.Run

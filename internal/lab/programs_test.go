@@ -8,6 +8,7 @@ import (
 
 	"rpclab/internal/experiment"
 	"rpclab/internal/lab"
+	"rpclab/internal/result"
 	"rpclab/internal/tool"
 )
 
@@ -47,7 +48,14 @@ func TestAnArmWhoseProxyIsNotAvailableIsReportedAsNotRun(t *testing.T) {
 		options lab.Options
 	}{"rounds": {proxied, lacks(options(t))}, "turns": {inTurns, lacks(options(t))}, "pods": {proxied, pods}} {
 		t.Run(name, func(t *testing.T) {
+			c.options.Conditions = func(d result.Document) result.Document {
+				d.Conditions = result.ConditionsFailed
+				return d
+			}
 			d, err := lab.Run(t.Context(), plan(t, c.doc, experiment.Options{Seed: 1}), c.options)
+			if d.Partial || d.Conditions != result.ConditionsFailed {
+				t.Errorf("partial: %t, conditions %q; want a complete run whose gates were tested", d.Partial, d.Conditions)
+			}
 			const want = "envoy, sidecar: not run: " + why
 			if !errors.Is(err, lab.ErrNotRun) || err.Error() != want {
 				t.Errorf("error %v, want %s", err, want)

@@ -83,6 +83,34 @@ func TestARunIsGatedAgainstTheLastGoodOne(t *testing.T) {
 	}
 }
 
+// A run of which an arm cannot run tests its gates on the others. A slowdown in it is no new normal.
+func TestARunWithoutAnArmTestsItsGates(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	good := storeRun(t, data)
+	file := filepath.Join(data, "small.yaml")
+	slower := strings.Replace(small, "  one: {}\n", "  one: {workload: {greet: {delay: 50ms}}}\n  rust: {server: {language: rust}}\n", 1)
+	if err := os.WriteFile(file, []byte(slower), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		c := command(t, data, "run", file, "--gate", "p50 ratio < 4", "--allow", "busy", "--allow", "workload.greet.delay")
+		c.Env = append(c.Env, "PATH="+t.TempDir(), "XDG_CACHE_HOME="+t.TempDir()) // without cargo
+		s, err := ran(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"rpclab: comparing with run " + good, "rpclab: one --gate p50 ratio < 4 failed", "rust: not run: "} {
+			if s.code != 3 || !strings.Contains(s.stderr, want) {
+				t.Errorf("exit code %d, want 3 and %q\n%s", s.code, want, s.stderr)
+			}
+		}
+		if d := storedRun(t, data); d.Partial || d.Conditions != result.ConditionsFailed {
+			t.Errorf("the run is stored as %q, partial: %t; want failed and complete", d.Conditions, d.Partial)
+		}
+	}
+}
+
 // twoVersions is the file of an experiment that compares a server with one that takes five times as long.
 func twoVersions(t *testing.T) string {
 	t.Helper()
