@@ -127,11 +127,11 @@ type LastRun struct {
 	ID         string
 	Started    time.Time
 	Quick      bool
-	Partial    bool
+	Status     Status // done, failed or partial
 }
 
 // lastRuns takes the columns without an aggregate from the row of the maximum (sqlite.org/lang_select.html, 2.5).
-const lastRuns = `SELECT experiment, count(*), id, max(started), quick, partial FROM runs
+const lastRuns = `SELECT experiment, count(*), id, max(started), quick, partial, conditions IS 'failed' FROM runs
 	WHERE partial IS NOT NULL GROUP BY experiment ORDER BY 4 DESC, 1 LIMIT ?`
 
 // LastRuns returns the newest finished run of each experiment, newest first. It reads no documents.
@@ -144,9 +144,11 @@ func (s *Store) LastRuns(ctx context.Context, limit int) (all []LastRun, err err
 	for rows.Next() {
 		var r LastRun
 		var started int64
-		if err := rows.Scan(&r.Experiment, &r.Finished, &r.ID, &started, &r.Quick, &r.Partial); err != nil {
+		var partial, failed bool
+		if err := rows.Scan(&r.Experiment, &r.Finished, &r.ID, &started, &r.Quick, &partial, &failed); err != nil {
 			return nil, storeError(s.path, "read the last runs", err)
 		}
+		r.Status = s.status(r.ID, true, partial, failed)
 		r.Started = time.UnixMilli(started).UTC()
 		all = append(all, r)
 	}

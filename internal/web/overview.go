@@ -52,16 +52,12 @@ func (s *Server) overview(r *http.Request) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		status := result.Done
-		if run.Partial {
-			status = result.Partial
-		}
 		question, can := questions[run.Experiment]
 		if !can {
 			question = a.question
 		}
 		known[run.Experiment] = true
-		all = append(all, experimentOverview{run.Experiment, question, can, run.Finished, &lastAnswer{run.ID, run.Started, status, run.Quick, a.answer}})
+		all = append(all, experimentOverview{run.Experiment, question, can, run.Finished, &lastAnswer{run.ID, run.Started, run.Status, run.Quick, a.answer}})
 	}
 	s.answers.keep(last)
 	for _, e := range offered {

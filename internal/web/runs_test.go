@@ -218,6 +218,36 @@ func TestTheOverviewHasTheLastAnswerOfEachExperiment(t *testing.T) {
 	}
 }
 
+// A run that failed its gate has the same status as in the list of runs, until the user accepts it.
+func TestTheOverviewHasTheStatusOfTheLastRun(t *testing.T) {
+	s := serve(t, nil)
+	d, _, err := s.store.Get(t.Context(), s.storeRuns(t, "channels")[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect := func(want result.Status) {
+		t.Helper()
+		if text := s.get(t, "/api/v1/overview"); !strings.Contains(text, `"status":"`+string(want)+`"`) {
+			t.Errorf("the overview is %s, want the status %s", text, want)
+		}
+	}
+	expect(result.Done)
+	d.ID, d.Started, d.Conditions = "slow", d.Started.Add(time.Minute), result.ConditionsFailed
+	if err := s.store.Save(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	expect(result.Failed)
+	if _, err := s.store.Accept(t.Context(), "slow"); err != nil {
+		t.Fatal(err)
+	}
+	expect(result.Done)
+	d.ID, d.Started, d.Partial = "stopped", d.Started.Add(time.Minute), true
+	if err := s.store.Save(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	expect(result.Partial)
+}
+
 func TestATrendShowsWhereTheLevelChanged(t *testing.T) {
 	var points []result.TrendPoint
 	for i := range 24 {

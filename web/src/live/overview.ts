@@ -18,10 +18,11 @@ export async function overview(container: HTMLElement, choose: (experiment: stri
   const item = (e: Overview): HTMLElement => {
     const last = e.last!;
     const kind = [last.quick ? "quick" : "", last.status === "partial" ? "stopped early" : ""].filter((k) => k).join(", ");
+    const failed = last.status === "failed" ? [element("span", { class: "status failed" }, "failed an assertion or gate")] : [];
     return element("li", {},
       element("h3", {}, e.name), element("p", { class: "asked" }, e.question),
       element("p", { class: "said" }, element("a", { href: reportPath(last.id) }, last.answer)),
-      element("p", { class: "when" }, element("time", { datetime: last.started, title: formatTime(last.started) }, ago(last.started)), ...(kind ? [element("span", {}, kind)] : []),
+      element("p", { class: "when" }, element("time", { datetime: last.started, title: formatTime(last.started) }, ago(last.started)), ...(kind ? [element("span", {}, kind)] : []), ...failed,
         element("a", { href: `/runs?search=${encodeURIComponent(e.name)}` }, e.finished === 1 ? "1 run" : `${e.finished.toLocaleString("en")} runs`),
         ...(e.finished > 1 ? [element("a", { href: `/trend?experiment=${encodeURIComponent(e.name)}` }, "trend")] : []), ...start(e)));
   };
