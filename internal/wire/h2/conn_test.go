@@ -280,3 +280,41 @@ func TestAConnectionWhoseAcknowledgementsAreReadAcceptsAnyNumberOfSettings(t *te
 		}
 	}
 }
+
+func TestSettingsChangeTheWindowsOfStreamsOnceAFrame(t *testing.T) {
+	p, r := newPeer(t, Limits{}), request(t)
+	for range 50 {
+		p.conn.Start(stream(r, "ask"))
+		p.frames()
+	}
+	allocations := func(entries int) float64 {
+		settings := make([]http2.Setting, entries)
+		next := uint32(0)
+		return testing.AllocsPerRun(10, func() {
+			for i := range settings {
+				next++
+				settings[i] = http2.Setting{ID: http2.SettingInitialWindowSize, Val: next}
+			}
+			p.feed(p.framer.WriteSettings(settings...))
+			p.conn.Wrote(len(p.conn.Out()))
+		})
+	}
+	if one, most := allocations(1), allocations(maxFrame/6); most > one+10 {
+		t.Errorf("a frame with 1 entry allocates %g times, a full frame %g times", one, most)
+	}
+}
+
+func TestAnEntryOfSettingsThatOverflowsAWindowIsAnErrorThoughALaterEntryLowersIt(t *testing.T) {
+	p, r := newPeer(t, Limits{}), request(t)
+	p.conn.Start(stream(r, "ask"))
+	p.feed(p.framer.WriteWindowUpdate(1, 10))
+	window := func(v uint32) http2.Setting { return http2.Setting{ID: http2.SettingInitialWindowSize, Val: v} }
+	p.feed(p.framer.WriteSettings(window(1), window(maxWindow-10), window(2)))
+	if err := p.framer.WriteSettings(window(maxWindow), window(2)); err != nil {
+		t.Fatal(err)
+	}
+	v, ok := errors.AsType[*Violation](p.conn.Feed(p.output.Bytes()))
+	if !ok || v.Code != FlowControlError || !strings.Contains(v.Error(), "stream 1") {
+		t.Errorf("error %v", v)
+	}
+}

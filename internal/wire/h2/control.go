@@ -16,10 +16,15 @@ func (c *Conn) settings(f frame) error {
 	case f.has(flagAck):
 		return nil
 	}
+	before, most := c.streamWindow, c.streamWindow
 	for p := f.payload; len(p) > 0; p = p[6:] {
 		if err := c.setting(binary.BigEndian.Uint16(p), binary.BigEndian.Uint32(p[2:])); err != nil {
 			return err
 		}
+		most = max(most, c.streamWindow)
+	}
+	if err := c.changeWindows(before, most); err != nil {
+		return err
 	}
 	c.out = appendFrame(c.out, 0, frameSettings, flagAck, 0)
 	if err := c.countAck(); err != nil {
@@ -51,18 +56,27 @@ func (c *Conn) setting(id uint16, value uint32) error {
 		if value > maxWindow {
 			return violation(FlowControlError, "an INITIAL_WINDOW_SIZE of %d", value)
 		}
-		delta := int64(value) - c.streamWindow
 		c.streamWindow = int64(value)
-		for _, s := range c.open.all(0) { // RFC 9113 section 6.9.2: a window may go below zero
-			if s.window += delta; s.window > maxWindow {
-				return violation(FlowControlError, "an INITIAL_WINDOW_SIZE of %d makes the window of stream %d overflow", value, s.id)
-			}
-		}
 	case settingFrame:
 		if value < maxFrame || value > 1<<24-1 {
 			return violation(ProtocolError, "a MAX_FRAME_SIZE of %d", value)
 		}
 		c.maxFrame = int(value)
+	}
+	return nil
+}
+
+// changeWindows changes the windows of the open streams to the initial window that a SETTINGS frame has
+// set. A frame has room for thousands of values; before is the value before them, most is the largest.
+func (c *Conn) changeWindows(before, most int64) error {
+	if most == before && c.streamWindow == before {
+		return nil
+	}
+	for _, s := range c.open.all(0) { // RFC 9113 section 6.9.2: a window may go below zero
+		if s.window+most-before > maxWindow {
+			return violation(FlowControlError, "an INITIAL_WINDOW_SIZE of %d makes the window of stream %d overflow", most, s.id)
+		}
+		s.window += c.streamWindow - before
 	}
 	return nil
 }
