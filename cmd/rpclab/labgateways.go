@@ -78,6 +78,11 @@ func labBalancing(c *cobra.Command, f labBalancingFlags) error {
 	if err != nil {
 		return usageError{err}
 	}
+	if f.targets != "" {
+		if err := stack.CheckTargets(f.targets); err != nil {
+			return usageError{fmt.Errorf("--targets: %w\nChoose another file with --targets, or remove this file", err)}
+		}
+	}
 	l, err := language.Lookup(f.language)
 	if err != nil {
 		return err

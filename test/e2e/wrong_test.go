@@ -150,6 +150,9 @@ func TestWrongRequestsExitWithCode2(t *testing.T) {
 		{"lab-up-replicas", func() []string { return []string{"lab", "up", "balancing", "--replicas", "0"} }},
 		{"lab-up-cpus", func() []string { return []string{"lab", "up", "balancing", "--cpus", "-1"} }},
 		{"lab-up-port", func() []string { return []string{"lab", "up", "balancing", "--port", "70000"} }},
+		{"lab-up-targets", func() []string {
+			return []string{"lab", "up", "balancing", "--targets", write("targets.json", `[{"targets": ["10.0.0.1:9100"]}]`)}
+		}},
 		{"runs-accept-unknown", func() []string { return []string{"runs", "accept", "2026"} }},
 		{"runs-rm-nothing", func() []string { return []string{"runs", "rm"} }},
 		{"runs-rm-both", func() []string { return []string{"runs", "rm", "latest", "--keep", "3"} }},

@@ -3,9 +3,13 @@ package stack
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -32,6 +36,28 @@ func (s *Stack) groups() []targetGroup {
 		{[]string{s.Address}, map[string]string{"job": "gateway", "mode": s.Route.Name}},
 		{servers, map[string]string{"job": "server", "mode": s.Route.Name}},
 	}
+}
+
+// CheckTargets returns an error if there is a file at path and WriteTargets has not written it. A lab that is
+// killed leaves its file, which the next lab may replace.
+func CheckTargets(path string) error {
+	text, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	var all []targetGroup
+	foreign := func(g targetGroup) bool {
+		job, mode := g.Labels["job"], g.Labels["mode"]
+		return len(g.Labels) != 2 || job != "gateway" && job != "server" ||
+			!slices.ContainsFunc(Plans(), func(p Plan) bool { return p.Route.Name == mode })
+	}
+	if json.Unmarshal(text, &all) != nil || len(all) == 0 || slices.ContainsFunc(all, foreign) {
+		return fmt.Errorf("%s exists and rpclab has not written it: the lab would replace the file, and remove it at the end", path)
+	}
+	return nil
 }
 
 // WriteTargets writes a Prometheus file_sd_configs file, and again whenever servers change,
