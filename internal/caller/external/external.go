@@ -16,7 +16,6 @@ import (
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
 	"rpclab/internal/process"
-	"rpclab/internal/process/stdio"
 	"rpclab/internal/workload"
 )
 
@@ -106,7 +105,7 @@ func (c Caller) Open(job caller.Job, target caller.Target) (caller.Session, erro
 		<-opened.program.Done()
 		_ = written.Close() // always returns nil
 	}()
-	opened.frames = bufio.NewReader(stdout)
+	opened.stdout, opened.frames = stdout, bufio.NewReader(stdout)
 	opened.requests = json.NewEncoder(opened.program.Stdin)
 	stream, method := "", calls.Method
 	if job.Stream != nil {
@@ -152,7 +151,7 @@ func (s *session) Run(ctx context.Context, plan pace.Pace, signal measure.StartS
 		return nil, start, fmt.Errorf("%s: %w", s.name, err)
 	}
 	if err := s.requests.Encode(request); err != nil {
-		return nil, start, stdio.Exited(s.name, s.program, err)
+		return nil, start, s.exited(err)
 	}
 	// The program cannot cancel calls in flight, so an interrupt ends the program.
 	defer context.AfterFunc(ctx, s.program.Kill)()
@@ -199,6 +198,7 @@ func (s *session) Pid() int { return s.program.Pid() }
 // Close ends the program.
 func (s *session) Close() error {
 	err := s.program.Stdin.Close()
+	s.discardOutput()
 	s.program.Kill()
 	return err
 }

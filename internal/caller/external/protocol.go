@@ -41,6 +41,7 @@ type session struct {
 	name     string
 	late     time.Duration
 	program  *process.Process
+	stdout   io.Reader // of the program; frames reads it
 	requests *json.Encoder
 	frames   *bufio.Reader
 	pingPong int              // streams of a load whose messages wait for the responses before them; 0: no such streams
@@ -48,19 +49,30 @@ type session struct {
 	samples  map[uint8]string // first message of each code in this load
 }
 
+// exited kills a program that does not work as expected and returns the error.
+func (s *session) exited(cause error) error {
+	s.discardOutput()
+	return stdio.Exited(s.name, s.program, cause)
+}
+
+// discardOutput reads the rest of the output, which has no other reader. The program ends only when all of it is read.
+func (s *session) discardOutput() {
+	go func() { _, _ = io.Copy(io.Discard, s.stdout) }()
+}
+
 // readFrame reads one frame. A frame in which the program reports a failure is an error.
 func (s *session) readFrame() (kind byte, text []byte, err error) {
 	var head [5]byte
 	if _, err := io.ReadFull(s.frames, head[:]); err != nil {
-		return 0, nil, stdio.Exited(s.name, s.program, err)
+		return 0, nil, s.exited(err)
 	}
 	length := binary.BigEndian.Uint32(head[1:])
 	if length > maxFrameBytes {
-		return 0, nil, stdio.Exited(s.name, s.program, fmt.Errorf("the program sent a frame of %d bytes, but the limit is %d", length, maxFrameBytes))
+		return 0, nil, s.exited(fmt.Errorf("the program sent a frame of %d bytes, but the limit is %d", length, maxFrameBytes))
 	}
 	text = make([]byte, length)
 	if _, err := io.ReadFull(s.frames, text); err != nil {
-		return 0, nil, stdio.Exited(s.name, s.program, err)
+		return 0, nil, s.exited(err)
 	}
 	if head[0] == frameError {
 		return 0, nil, fmt.Errorf("%s: %s", s.name, text)

@@ -1,7 +1,10 @@
 package external
 
 import (
+	"bufio"
 	"encoding/binary"
+	"encoding/json"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +13,7 @@ import (
 
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
+	"rpclab/internal/process"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -58,6 +62,41 @@ func TestCallsAtImpossibleTimesAreErrors(t *testing.T) {
 		err := (&session{}).recordCalls(measure.NewShards(1, 0), record, start)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("a call due at %v, sent at %v and answered at %v: error %v, want %q", c.due, c.sent, c.done, err, c.want)
+		}
+	}
+}
+
+// Nobody reads the output of a program that has violated the contract, and the program may still write.
+func TestAProgramThatViolatesTheContractAndWritesOnCanBeEnded(t *testing.T) {
+	for name, frame := range map[string]string{
+		"a frame of an unknown type": "?\\0\\0\\0\\1x", "a frame that is too long": "C\\377\\377\\377\\377",
+	} {
+		s := &session{name: "program"}
+		stdout, written := io.Pipe()
+		var err error
+		s.program, err = process.Start(process.Spec{Args: []string{"sh", "-c", "printf '" + frame + "%8000d' 0; exec cat /dev/zero"}, Stdout: written})
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			<-s.program.Done()
+			_ = written.Close()
+		}()
+		s.stdout, s.frames, s.requests = stdout, bufio.NewReader(stdout), json.NewEncoder(s.program.Stdin)
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			if _, _, err := s.Run(t.Context(), pace.Burst{Calls: 10}, measure.StartSignal{}); err == nil {
+				t.Errorf("%s: no error", name)
+			}
+			_ = s.Close() // its input may be closed
+		}()
+		select {
+		case <-ended:
+		case <-time.After(10 * time.Second):
+			_, _ = io.Copy(io.Discard, stdout) // so that the program ends
+			<-ended
+			t.Errorf("%s: the program does not end", name)
 		}
 	}
 }
