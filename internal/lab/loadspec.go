@@ -10,7 +10,7 @@ import (
 
 // This file derives from the load of an experiment when calls are due, how many are in flight, and how long it takes.
 
-// paceSpec returns when the calls of a load are due; the zero value for a capacity search.
+// paceSpec returns when the calls of a load are due; for a capacity search those of its warm-up, at the lowest rate.
 func paceSpec(l experiment.Load, seedOf uint64) pace.Spec {
 	switch {
 	case l.Sequence > 0:
@@ -26,6 +26,11 @@ func paceSpec(l experiment.Load, seedOf uint64) pace.Spec {
 		return pace.Spec{Rate: &pace.Rate{
 			PerSecond: l.Open.Rate, Duration: l.Open.Duration, Max: l.Open.MaxInFlight,
 			Poisson: l.Open.Arrivals == "poisson", Seed: experiment.DeriveSeed(seedOf, "arrivals"),
+		}}
+	case l.Search != nil:
+		return pace.Spec{Rate: &pace.Rate{
+			PerSecond: l.Search.From, Duration: l.Search.Duration, Max: l.Search.MaxInFlight,
+			Poisson: l.Search.Arrivals == "poisson", Seed: experiment.DeriveSeed(seedOf, "arrivals"),
 		}}
 	}
 	return pace.Spec{}

@@ -49,7 +49,7 @@ type trial struct {
 	versions map[string]cluster.Program // of a user's service, by the names that events have
 	// armNumber numbers the arms that are up at the same time, from 1; 0: the trial is alone.
 	armNumber int
-	load      pace.Spec     // zero for a capacity search
+	load      pace.Spec     // of a capacity search: its warm-up
 	target    *target       // nil: rpclab deploys the service
 	timeout   time.Duration // of a load
 }

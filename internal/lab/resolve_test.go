@@ -9,6 +9,7 @@ import (
 
 	"rpclab/internal/experiment"
 	"rpclab/internal/language"
+	"rpclab/internal/pace"
 	"rpclab/internal/security"
 )
 
@@ -89,5 +90,16 @@ func TestACallerHasItsShareOfTheUsersOnStreams(t *testing.T) {
 	}
 	if n := users(experiment.Config{Load: experiment.Load{Sequence: 9}}); n != 1 {
 		t.Errorf("a sequence has %d users", n)
+	}
+}
+
+func TestASearchWarmsUpAtItsLowestRate(t *testing.T) {
+	search := experiment.Search{From: 50, To: 800, Duration: 2 * time.Second, MaxInFlight: 30, Arrivals: "poisson"}
+	got, err := resolved(t, experiment.Trial{Config: experiment.Config{
+		Workload: experiment.Workload{Greet: &experiment.Greet{}}, Load: experiment.Load{Search: &search},
+	}}).load.Pace()
+	rate, ok := got.(pace.Rate)
+	if rate.Seed = 0; err != nil || !ok || rate != (pace.Rate{PerSecond: 50, Duration: 2 * time.Second, Max: 30, Poisson: true}) {
+		t.Errorf("the warm-up is %+v, error %v", got, err)
 	}
 }
