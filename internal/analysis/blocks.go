@@ -19,10 +19,12 @@ func MergeBlocks(trial result.Trial, blocks []result.Trial) result.Trial {
 	}
 	trial.Measures, trial.Limited = whole.Measures, whole.Limited
 	trial.ElapsedMS = 0
+	rateMS := 0.0
 	trial.Machine = interferenceOf(blocks)
 	trial.Servers = map[string]result.ServerUsage{}
 	for _, b := range blocks {
 		trial.ElapsedMS += b.ElapsedMS
+		rateMS += b.RateMS()
 		trial.LimitedBy = cmp.Or(trial.LimitedBy, b.LimitedBy)
 		trial.Unknown = cmp.Or(trial.Unknown, b.Unknown)
 		trial.Groups = append(trial.Groups, b.Groups...)
@@ -39,6 +41,9 @@ func MergeBlocks(trial result.Trial, blocks []result.Trial) result.Trial {
 			trial.Memory = longer(trial.Memory, b.Memory)
 		}
 		trial.Blocks = append(trial.Blocks, blockOf(trial, b))
+	}
+	if trial.Window != nil {
+		trial.Window.LengthMS = rateMS
 	}
 	if trial.LimitedBy == result.LimitedByLateness { // judge the whole trial: the p99 of a short block is its latest call
 		trial.Limited, trial.LimitedBy = Late(trial.Measures)

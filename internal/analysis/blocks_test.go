@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -90,6 +91,29 @@ func TestArmsInTurnsHaveNoShareOfTheirBound(t *testing.T) {
 		}
 		if got := arm.Bound.Reached; got < want-0.01 || got > want+0.01 {
 			t.Errorf("in %d blocks %.0f calls/s are %.3f of the bound, want %g", blocks, arm.Rate, got, want)
+		}
+	}
+}
+
+// A round that an interrupt ended has fewer blocks than others, and weighs less.
+func TestATrialWeighsAsMuchAsAllOfItsBlocks(t *testing.T) {
+	whole := closedTrial(t, 1, 39, 100*ms, 10*ms) // 100 calls/s
+	part := closedTrial(t, 2, 1, 100*ms, 33*ms)   // 30 calls/s
+	part = MergeBlocks(result.Trial{Round: 2}, []result.Trial{part})
+	slow := closedTrial(t, 3, 39, 100*ms, 40*ms) // 25 calls/s, in blocks that are too short to have a window
+	if whole.Window.LengthMS != 3900 || part.Window.LengthMS != 100 || slow.Window != nil {
+		t.Errorf("the windows are %+v, %+v and %+v; want 3.9 s, 0.1 s and none", whole.Window, part.Window, slow.Window)
+	}
+	for want, trials := range map[float64][]result.Trial{
+		98.25:                                    {whole, part},
+		(100*3.9 + 25*39*0.12) / (3.9 + 39*0.12): {whole, slow},
+	} {
+		arm := result.Arm{Trials: trials}
+		if err := mergeTrials(&arm); err != nil {
+			t.Fatal(err)
+		}
+		if math.Abs(arm.Rate-want) > 0.01 || math.Abs(arm.Answered()-want) > 0.01 {
+			t.Errorf("the rates %.0f and %.0f are %.2f calls/s (%.2f answered) together, want %.2f", trials[0].Rate, trials[1].Rate, arm.Rate, arm.Answered(), want)
 		}
 	}
 }

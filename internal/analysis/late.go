@@ -50,10 +50,10 @@ const mostLateOfWindow = 0.01
 // lateOfWindow says how late the calls of a trial were, or returns "" if that left its rate as it is. Late calls may end
 // after the window: at most those that are due in its last hundredth, and the latest 1 % of all. That is less than the margin.
 func lateOfWindow(t result.Trial) string {
-	if t.Lateness.P99 <= mostLateOfWindow*t.Window.LengthMS {
+	if t.Lateness.P99 <= mostLateOfWindow*t.WindowMS() {
 		return ""
 	}
-	return fmt.Sprintf("rpclab sent calls up to %.1f ms late (p99), in a load of %.4g ms", t.Lateness.P99, t.Window.LengthMS)
+	return fmt.Sprintf("rpclab sent calls up to %.1f ms late (p99), in a load of %.4g ms", t.Lateness.P99, t.WindowMS())
 }
 
 func isOpen(arm result.Arm) bool {

@@ -36,18 +36,14 @@ func endOfWindow(arm result.Arm) (inFlight, one float64) {
 	const most = 0.99 // of the calls
 	trials := 0.0
 	for _, t := range arm.Trials {
-		windows := float64(max(1, len(t.Blocks)))
-		length := t.RateMS()
-		if t.Window == nil { // the time of all blocks
-			length /= windows
-		}
+		length := t.WindowMS()
 		if t.Failed != "" || t.Calls == 0 || !(length > 0) {
 			continue
 		}
 		trials++
 		answers := t.Answers()
 		inFlight -= math.Log1p(-min(answers.Mean/length, 2*answers.Min/length, most))
-		one += windows / float64(t.Calls)
+		one += float64(max(1, len(t.Blocks))) / float64(t.Calls)
 	}
 	return inFlight / max(trials, 1), one / max(trials, 1)
 }
@@ -63,7 +59,7 @@ func endOfBlock(arm result.Arm) (inFlight float64) {
 			continue
 		}
 		trials++
-		inFlight -= math.Log1p(-min(t.Answers().Mean/t.Window.LengthMS, most))
+		inFlight -= math.Log1p(-min(t.Answers().Mean/t.WindowMS(), most))
 	}
 	return inFlight / max(trials, 1)
 }

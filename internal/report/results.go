@@ -69,9 +69,14 @@ func resultRow(d result.Document, a result.Arm) []string {
 // minDrain is the smallest drain that tables show, as a share of the window.
 const minDrain = 0.01
 
-// hasDrain reports whether responses came so long after the window that the table shows it.
+// hasDrain reports whether responses came so long after the window, or that of a block, that the table
+// shows it.
 func hasDrain(a result.Arm) bool {
-	return a.Window != nil && a.Window.DrainMS >= minDrain*a.Window.LengthMS
+	blocks := 1
+	if len(a.Trials) > 0 {
+		blocks = max(1, len(a.Trials[0].Blocks))
+	}
+	return a.Window != nil && a.Window.DrainMS >= minDrain*a.Window.LengthMS/float64(blocks)
 }
 
 // lateMatters says whether late answers are counted: the run has events, or the arm sets caller.late.

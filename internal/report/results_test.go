@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,6 +61,12 @@ func TestADrainIsShownInTheResultsIfItIsOverOnePercentOfTheWindow(t *testing.T) 
 	if got := text(); strings.Count(got, "17,300") != 1 || strings.Contains(got, "99.0") || !strings.Contains(got, "elapsed ms drain ms") || !strings.Contains(got, "drain: from the end of the time") {
 		t.Errorf("the report does not show the drain of 17,300 ms alone:\n%s", got)
 	}
+	d.Arms[0].Trials = slices.Clone(d.Arms[0].Trials)
+	d.Arms[0].Trials[0].Blocks = make([]result.Block, 2)
+	if got := text(); !strings.Contains(got, "99.0") {
+		t.Errorf("the report does not show the drain of 99 ms, of blocks of 5 s:\n%s", got)
+	}
+	d.Arms[0].Trials[0].Blocks = nil
 	d.Arms[1].Window = nil
 	if got := text(); strings.Contains(got, "drain") {
 		t.Errorf("the report shows a drain under 1 %% of the window:\n%s", got)

@@ -162,7 +162,7 @@ type NamedCalls struct {
 	Latency Histogram `json:"latency_ms"`
 }
 
-// Window is the time from the start of a load in which its calls were due.
+// Window is the time from the start of a load, or of all its blocks together, in which its calls were due.
 type Window struct {
 	LengthMS float64 `json:"length_ms"`
 	// DrainMS is the time from the end of the window until the last call ended (of an arm: that of the trial

@@ -57,6 +57,9 @@ func (t Trial) loadMS() float64 {
 	return all
 }
 
+// WindowMS returns the time in milliseconds that the rate of a load is over, and the mean over its blocks if it has blocks.
+func (t Trial) WindowMS() float64 { return t.RateMS() / float64(max(1, len(t.Blocks))) }
+
 // loadTime reads the configuration of an arm.
 func loadTime(a Arm) LoadTime {
 	var c struct {
