@@ -18,6 +18,10 @@ func TestADefaultNeedsNoOtherFlag(t *testing.T) {
 		"run: {html: x.html, md: x.md, metrics: '127.0.0.1:1'}":    {[]string{"run", "channels", "--plan", "--no-store"}, exitDone},
 		"run: {context: other, image: 'x:1'}":                      {[]string{"run", "channels", "--plan", "--no-store"}, exitDone},
 		"load: {listen: '127.0.0.1:9000', search-precision: 5%}":   {[]string{"load", "--call", "a.B/C", "127.0.0.1:1"}, exitLab}, // nothing listens there
+		"run: {call: x, pilot: true}":                              {[]string{"run", "channels", "--on", "kubernetes", "--kubeconfig", "/nowhere", "--no-store"}, exitLab},
+		"run: {pilot: true, mix: get=100%}":                        {[]string{"run", "channels", "--on", "kubernetes", "--plan", "--no-store"}, exitDone},
+		"run: {flow: [a, b], metrics: '0.0.0.0:1'}":                {[]string{"run", "channels", "--plan", "--no-store"}, exitDone},
+		"load: {listen: '0.0.0.0:9000', flow: [a], mix: a=100%}":   {[]string{"load", "--call", "a.B/C", "127.0.0.1:1"}, exitLab},
 		"load: {search: p98 < 5ms}":                                {[]string{"load", "--call", "a.B/C", "127.0.0.1:1"}, exitUsage},
 	} {
 		path := filepath.Join(t.TempDir(), "config.yaml")

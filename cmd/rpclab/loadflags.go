@@ -186,6 +186,7 @@ func (c connections) Set(text string) (err error) {
 
 // target accepts one argument, and none for a self-test.
 func (f *loadFlags) target(c *cobra.Command, args []string) error {
+	given := onCommandLine(c.Flags())
 	switch {
 	case f.selfTest && len(args) > 0:
 		return usageError{fmt.Errorf("--self-test accepts no target, but got %q", args[0])}
@@ -194,7 +195,7 @@ func (f *loadFlags) target(c *cobra.Command, args []string) error {
 	case f.calculator.host != "" && len(args) > 0:
 		return usageError{fmt.Errorf("--host %s is the target, but got the target %q too: leave out one of them", f.calculator.host, args[0])}
 	case f.service != "", f.calculator.host != "":
-	case len(f.mix)+len(f.flow) > 0:
+	case given("mix") || given("flow"):
 		return usageError{errors.New("--mix and --flow name calls of a service file: add --service FILE")}
 	case !f.selfTest && len(args) != 1:
 		return usageError{fmt.Errorf("%s needs one target (HOST:PORT, or a URL with --http), but got %d\nSee '%s --help'",

@@ -57,7 +57,7 @@ func loadService(c *cobra.Command, f loadFlags) error {
 	}
 	run := f.run()
 	run.Call, run.Mix, run.Flow, run.Seed, run.Rounds = f.Call, f.mix, f.flow, f.Seed, f.Rounds
-	if err := run.openService(); err != nil {
+	if err := run.openService(onCommandLine(c.Flags())); err != nil {
 		return usageError{err}
 	}
 	service, err := experiment.ReadService(*run.Service, lab.Vocabulary())

@@ -46,16 +46,24 @@ func (f *pageFlags) registerMetrics(flags *pflag.FlagSet) {
 	flags.StringVar(&f.metrics, "metrics", "", "serve metrics of runs to Prometheus at `address`, such as 127.0.0.1:9464")
 }
 
-// check finds out before a run whether the addresses may be used. It removes the token from the
-// environment, so that child processes do not inherit it.
+// check finds out before a run whether the addresses that it uses may be used.
 func (f *pageFlags) check() error {
+	if !f.web {
+		return f.checkAddresses("")
+	}
+	return f.checkAddresses(f.listen)
+}
+
+// checkAddresses finds out whether the address of the page and that of the metrics may be used; empty: there is none.
+// It removes the token from the environment, so that child processes do not inherit it.
+func (f *pageFlags) checkAddresses(page string) error {
 	if f.token == "" {
 		f.token = os.Getenv(tokenVariable)
 	}
 	if err := os.Unsetenv(tokenVariable); err != nil {
 		return err
 	}
-	for _, at := range []struct{ flag, address string }{{"--listen", f.listen}, {"--metrics", f.metrics}} {
+	for _, at := range []struct{ flag, address string }{{"--listen", page}, {"--metrics", f.metrics}} {
 		if at.address == "" {
 			continue
 		}

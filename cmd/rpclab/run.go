@@ -113,8 +113,7 @@ With --no-wait it starts at once, and the results of both say so.`,
 	flags.Float64Var(&f.Scale, "scale", 0, "`fraction` of the load of the published study: 1 is its full load (default: as the experiment says)")
 	f.keeping.register(flags)
 	f.machine.register(flags)
-	flags.StringArrayVar(&f.asserts, "assert", nil,
-		"`condition` that every arm must meet, such as 'p99 < 50ms' or 'errors == 0' (repeatable)")
+	flags.StringArrayVar(&f.asserts, "assert", nil, "`condition` that every arm must meet, such as 'p99 < 50ms' or 'errors == 0' (repeatable)")
 	f.gates.register(flags)
 	f.outputs.register(flags)
 	f.outputs.registerRun(flags)
@@ -143,7 +142,7 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 		return usageError{err}
 	}
 	file, doc, err := openExperiment(name)
-	if err := errors.Join(err, f.openService()); err != nil {
+	if err := errors.Join(err, f.openService(given)); err != nil {
 		return usageError{err}
 	}
 	plan, err := f.plan(file, doc)
@@ -153,14 +152,14 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 	if f.planOnly && slices.ContainsFunc([]string{"html", "md", "csv", "junit", "otlp", "remote-write", "metrics", "web"}, given) {
 		return usageError{errors.New("--plan starts nothing: leave out --html, --md, --csv, --junit, --otlp, --remote-write, --metrics and --web; --json writes the plan")}
 	}
-	if f.pilot && !f.planOnly {
+	if f.pilot && given("pilot") && !f.planOnly {
 		return usageError{errors.New("--pilot measures the noise of this machine for a plan: add --plan")}
 	}
-	if f.pilot && f.on != "local" {
+	if f.pilot && given("pilot") && f.on != "local" {
 		return usageError{errors.New("--pilot measures the noise of this machine: leave out --on")}
 	}
 	if f.planOnly {
-		f.outputs.md, f.outputs.html, f.outputs.csv, f.outputs.junit = "", "", "", "" // defaults are for runs
+		f.outputs.md, f.outputs.html, f.outputs.csv, f.outputs.junit, f.live = "", "", "", "", pageFlags{} // defaults are for runs
 		_, err := parseAssertions(f.asserts, plan.HasOwnClient())
 		if err := errors.Join(err, f.outputs.check(), f.live.check()); err != nil {
 			return usageError{err}
@@ -170,7 +169,7 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 			return usageError{err}
 		}
 		p := planner{on: f.on, keeping: f.keeping, outputs: f.outputs, machine: f.machine, command: f.Options.Command(name) + onFlag(f.on), quick: quick.Command(name) + onFlag(f.on)}
-		if f.pilot {
+		if f.pilot && f.on == "local" {
 			p.pilot = func(arms []string) (lab.Plan, error) { return pilotPlan(file, doc, f.Options, arms) }
 		}
 		return p.show(c, plan)
@@ -227,17 +226,18 @@ func (f runFlags) runAndReport(c *cobra.Command, plan lab.Plan, commandLine stri
 	return errors.New("no call was made: the report says why")
 }
 
-// openService reads the service file, if there is one.
-func (f *runFlags) openService() error {
+// openService reads the service file, if there is one. Without it, defaults for calls of a service do not apply.
+func (f *runFlags) openService(given func(flag string) bool) error {
 	if f.service == "" {
 		switch {
-		case f.Call != "":
+		case f.Call != "" && given("call"):
 			return fmt.Errorf("--call %s is a call of a service file: add --service FILE", f.Call)
-		case len(f.Mix) > 0:
+		case len(f.Mix) > 0 && given("mix"):
 			return errors.New("--mix names calls of a service file: add --service FILE")
-		case len(f.Flow) > 0:
+		case len(f.Flow) > 0 && given("flow"):
 			return errors.New("--flow names calls of a service file: add --service FILE")
 		}
+		f.Call, f.Mix, f.Flow = "", nil, nil
 		return nil
 	}
 	if err := f.CheckCalls(); err != nil {

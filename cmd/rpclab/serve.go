@@ -65,7 +65,7 @@ Ctrl-C stops the server. It stops a run in progress and stores its measurements.
 }
 
 func (f serveFlags) serve(c *cobra.Command, store *result.Store) (err error) {
-	if err := errors.Join(f.live.check(), os.Unsetenv(remoteWriteHeaders)); err != nil { // servers of its runs must not see them
+	if err := errors.Join(f.live.checkAddresses(f.live.listen), os.Unsetenv(remoteWriteHeaders)); err != nil { // servers of its runs must not see them
 		return usageError{err}
 	}
 	offered, err := f.experiments()
