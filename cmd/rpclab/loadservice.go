@@ -15,6 +15,7 @@ import (
 	"rpclab/internal/experiment"
 	"rpclab/internal/lab"
 	generator "rpclab/internal/load"
+	"rpclab/internal/suggest"
 )
 
 // serviceLoadFlags are the flags that say which load is made on a service file, and serviceOutputFlags those that say
@@ -67,7 +68,7 @@ func loadService(c *cobra.Command, f loadFlags) error {
 	if c.Flags().Changed("engine") && service.FirstCall(experiment.Workload{Call: f.Call, Mix: f.mix, Flow: f.flow}).HTTP != "" { // whose caller is http otherwise
 		run.Set = append(run.Set, "caller.kind="+f.Engine)
 	}
-	document, err := f.experiment(service, c.Flags().Changed)
+	document, err := f.experiment(service, c.Flags())
 	if err != nil {
 		return usageError{err}
 	}
@@ -95,7 +96,7 @@ func (f loadFlags) commandLine(flags *pflag.FlagSet) string {
 }
 
 // experiment returns the experiment with one arm.
-func (f loadFlags) experiment(service experiment.ServiceFile, changed func(string) bool) ([]byte, error) {
+func (f loadFlags) experiment(service experiment.ServiceFile, flags *pflag.FlagSet) ([]byte, error) {
 	pace, err := f.DescribePace()
 	if err != nil {
 		return nil, err
@@ -111,10 +112,29 @@ func (f loadFlags) experiment(service experiment.ServiceFile, changed func(strin
 	case f.Connections > 1:
 		one.Caller["channel"] = map[string]any{"pool": f.Connections}
 	}
-	if changed("balance") {
+	if flags.Changed("balance") {
 		one.Policy = f.Balance
 	}
+	if onCommandLine(flags)("balance") {
+		if err := checkBalance(one); err != nil {
+			return nil, err
+		}
+	}
 	return one.Document()
+}
+
+// checkBalance rejects a policy that is unknown or would not apply.
+func checkBalance(one experiment.OneLoad) error {
+	policies := lab.Vocabulary().Policies["endpointslice"]
+	switch route := one.Route(); {
+	case !slices.Contains(policies, one.Policy):
+		return fmt.Errorf("--balance %s: unknown policy%s", one.Policy, suggest.DidYouMean(one.Policy, policies))
+	case route == "direct" && one.Policy != generator.PickFirst:
+		return fmt.Errorf("--balance %s chooses among several addresses, and the service %s has one: leave it out, or use a service with several", one.Policy, one.Service.Name)
+	case route == "clusterip":
+		return fmt.Errorf("--balance %s applies to gRPC, and connections of REST are spread without a policy: leave it out", one.Policy)
+	}
+	return nil
 }
 
 // load returns the load as the experiment has it.

@@ -21,9 +21,26 @@ type OneLoad struct {
 	Rounds       int    // 0: 1
 }
 
+// Route returns the route of the arm. Only endpointslice has policies.
+func (l OneLoad) Route() string {
+	server := l.Service.Server
+	named := slices.ContainsFunc(server.hostNames(), func(name string) bool { return name != "localhost" })
+	switch {
+	case !named && server.Replicas <= 1 && len(server.Addresses) <= 1: // a name can stand for several addresses
+		return "direct"
+	case l.firstCall().HTTP != "":
+		return "clusterip" // which balances connections
+	}
+	return "endpointslice" // which balances calls
+}
+
+func (l OneLoad) firstCall() ServiceCall {
+	return l.Service.FirstCall(Workload{Call: l.Call, Mix: l.Mix, Flow: l.Flow})
+}
+
 // Document returns the experiment as a document.
 func (l OneLoad) Document() ([]byte, error) {
-	call := l.Service.FirstCall(Workload{Call: l.Call, Mix: l.Mix, Flow: l.Flow})
+	call := l.firstCall()
 	what := call.Method + strings.TrimSpace(call.HTTP+" "+call.Path)
 	switch {
 	case len(l.Mix) > 0:
@@ -31,18 +48,11 @@ func (l OneLoad) Document() ([]byte, error) {
 	case len(l.Flow) > 0:
 		what = strings.Join(l.Flow, ", then ")
 	}
-	defaults := map[string]any{"caller": l.Caller, "workload": map[string]any{"greet": map[string]any{}}, "load": l.Load, "route": "direct"}
-	server := l.Service.Server
-	named := slices.ContainsFunc(server.hostNames(), func(name string) bool { return name != "localhost" })
-	if named || server.Replicas > 1 || len(server.Addresses) > 1 { // a name can stand for several addresses
-		defaults["route"] = "endpointslice" // which balances calls
-		if call.HTTP != "" {
-			defaults["route"] = "clusterip" // which balances connections
-		}
-		if l.Policy != "" {
-			defaults["policy"] = l.Policy
-		}
+	defaults := map[string]any{"caller": l.Caller, "workload": map[string]any{"greet": map[string]any{}}, "load": l.Load, "route": l.Route()}
+	if l.Policy != "" && l.Route() == "endpointslice" {
+		defaults["policy"] = l.Policy
 	}
+	server := l.Service.Server
 	if server.Replicas == 0 && len(server.Addresses) == 0 { // else the route direct would call the first of several
 		defaults["server"] = map[string]any{"replicas": 1}
 	}
