@@ -106,7 +106,14 @@ func (r *trialRunner) loadTarget(ctx context.Context, t trial, measured result.T
 	live := newLiveTotals(1, r.progress.liveOf(t.Arm))
 	r.loads++
 	live.load = r.loads
-	signal := measure.StartSignal{OnSnapshot: func(s measure.Snapshot) { live.add(0, s) }}
+	signal := measure.StartSignal{OnSnapshot: func(s measure.Snapshot) {
+		var named map[string]uint64 // as in the result
+		for id, n := range s.Backends {
+			add(&named, to.BackendName(id), n)
+		}
+		s.Backends = named
+		live.add(0, s)
+	}}
 	servers, known := to.ServerProcesses()
 	var watched []measure.Watched
 	for _, pid := range servers {

@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"errors"
+	"maps"
 	"net"
 	"os"
 	"slices"
@@ -195,6 +196,29 @@ func TestTheLoadsOfATargetAreNumbered(t *testing.T) {
 	}
 	if want := []int{1, 2}; !slices.Equal(loads, want) {
 		t.Errorf("the loads are %v, want %v", loads, want)
+	}
+}
+
+// A server that sends no name has the same name during the load as in the result.
+func TestTheBackendOfALoadHasItsNameDuringTheLoad(t *testing.T) {
+	shown, live := make(chan bool), map[string]uint64{}
+	plan := targetPlan(t, func(s *load.Settings) { s.Calls, s.Concurrency = 2, 1 }, func(calls int64) {
+		if calls == 2 {
+			<-shown
+		}
+	})
+	d, err := Run(t.Context(), plan, Options{Kind: "local", Progress: func(p Progress) {
+		if p.Live != nil && p.Live.Backends != nil && len(live) == 0 {
+			maps.Copy(live, p.Live.Backends)
+			close(shown)
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := d.Arms[0].Name
+	if live[name] != 1 || len(live) != 1 || d.Arms[0].Backends[name] != 2 {
+		t.Errorf("the backends are %v during the load and %v after it, want %s with 1 call and with 2", live, d.Arms[0].Backends, name)
 	}
 }
 

@@ -28,7 +28,7 @@ func (l *Load) Trial(trial result.Trial, seen measure.Measurement, interrupted t
 			seen.Window = 0 // it did not end
 		}
 	}
-	seen.RenameBackends(func(id string) string { return cmp.Or(id, l.Name()) }) // the target is who answered without a name
+	seen.RenameBackends(l.BackendName)
 	l.to.addUnused(seen.Backends)
 	trial.Started = seen.Started.UTC()
 	trial = analysis.Measured(trial, seen, l.settings.Search.Deadline(l.settings.Timeout), l.cancelled)
@@ -46,6 +46,9 @@ func (l *Load) Trial(trial result.Trial, seen measure.Measurement, interrupted t
 	trial.Limited, trial.LimitedBy = generatorLimit(l.pace, l.settings.threads(), seen, trial.Measures)
 	return trial
 }
+
+// BackendName returns the name of a backend. The target is who answered without a name.
+func (l *Load) BackendName(id string) string { return cmp.Or(id, l.Name()) }
 
 // cancelledFrom counts the calls that an interrupt cancelled. A server that answered CANCELLED before did so itself.
 // Calls are cancelled a little before rpclab notes the time of the interrupt.

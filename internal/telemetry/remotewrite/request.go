@@ -24,9 +24,11 @@ type series struct {
 // stale is the value that ends a series (prometheus.io/docs/specs/prw/remote_write_spec: "Stale Markers").
 var stale = math.Float64frombits(0x7ff0000000000002)
 
-// newSeries returns a series with the labels of one sample and those of all samples.
+// newSeries returns a series with the labels of one sample and those of all samples, without those that are empty
+// (prometheus.io/docs/specs/prw/remote_write_spec: "Labels").
 func newSeries(name string, labels, common []telemetry.Label, value float64, at time.Time) series {
 	all := slices.Concat([]telemetry.Label{{Name: "__name__", Value: name}}, common, labels)
+	all = slices.DeleteFunc(all, func(l telemetry.Label) bool { return l.Value == "" })
 	slices.SortFunc(all, func(a, b telemetry.Label) int { return cmp.Compare(a.Name, b.Name) })
 	return series{all, value, at}
 }

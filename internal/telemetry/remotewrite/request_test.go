@@ -56,6 +56,15 @@ func TestSeriesOfMetrics(t *testing.T) {
 	}
 }
 
+// Remote write has no empty labels. To Prometheus, a label without a value is none.
+func TestEmptyLabelsAreNotSent(t *testing.T) {
+	t.Parallel()
+	all := ofFigures([]telemetry.Figure{{Name: "rpclab.trial.calls", Labels: []telemetry.Label{{Name: "arm", Value: "one"}, {Name: "cell"}}}}, []telemetry.Label{{Name: "job"}}, time.Now())
+	if got, want := lines(all), []string{`rpclab_trial_calls{arm="one"} 0`}; !slices.Equal(got, want) {
+		t.Errorf("the series are %s, want %s", got, want)
+	}
+}
+
 func TestNamesAreThoseOfOpenTelemetryInPrometheus(t *testing.T) {
 	t.Parallel()
 	for _, f := range []telemetry.Figure{
