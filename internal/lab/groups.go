@@ -59,7 +59,7 @@ func memoryOf(t trial) uint64 {
 	calls := float64(maxInFlight(t.Config.Load))
 	channels := callers
 	switch t.Config.Caller.Channel.Mode {
-	case caller.PerCall:
+	case caller.PerCall, caller.PerUser:
 		channels = calls
 	case caller.Pool:
 		channels *= float64(t.Config.Caller.Channel.Pool)

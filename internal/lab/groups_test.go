@@ -2,11 +2,14 @@ package lab
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"rpclab/internal/caller"
 	"rpclab/internal/experiment"
 )
 
@@ -70,5 +73,22 @@ func TestTooLittleMemoryForTwoArmsIsAnError(t *testing.T) {
 	}
 	if _, groups, _ := plan.Fit(0, 0); groups != nil {
 		t.Errorf("with unknown memory there are groups %+v", groups)
+	}
+}
+
+func TestTheMemoryOfATrialCountsItsChannels(t *testing.T) {
+	memory := func(channel experiment.Channel) float64 {
+		return float64(memoryOf(resolved(t, experiment.Trial{Config: experiment.Config{
+			Workload: experiment.Workload{Greet: &experiment.Greet{}}, Caller: experiment.Caller{Channel: channel},
+			Load: experiment.Load{Closed: &experiment.Closed{Users: 4000, Duration: time.Second}},
+		}})))
+	}
+	shared := memory(experiment.Channel{Mode: caller.Shared})
+	for channel, want := range map[experiment.Channel]float64{
+		{Mode: caller.PerCall}: 4000, {Mode: caller.PerUser}: 4000, {Mode: caller.Pool, Pool: 5}: 5,
+	} {
+		if got := 1 + (memory(channel)-shared)/memoryOfChannel; math.Abs(got-want) > 0.1 {
+			t.Errorf("%+v: memory of %.1f channels, want %g", channel, got, want)
+		}
 	}
 }
