@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"rpclab/internal/process"
 )
@@ -106,7 +107,13 @@ func InstallPackages(ctx context.Context, progress func(string), packages, servi
 
 // installPackages is InstallPackages with another policy file. When ctx ends, it ends a download, but completes an
 // installation that has begun: without dpkg's end, packages would be half-installed, and apt-get would refuse others.
+// One process installs at a time: the policy of the first would not apply to what another installs after it.
 func installPackages(ctx context.Context, policy string, progress func(string), packages, services []string) error {
+	unlock, err := lockPackages(ctx, filepath.Dir(policy), progress)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	env := []string{"DEBIAN_FRONTEND=noninteractive"}
 	_, stale := run(ctx, env, progress, "apt-get", "update", "-qq") // which may not be needed
 	install := append([]string{"apt-get", "install", "-y", "-qq", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=300"}, packages...)
@@ -114,7 +121,7 @@ func installPackages(ctx context.Context, policy string, progress func(string), 
 		return errors.Join(stale, err)
 	}
 	complete := context.WithoutCancel(ctx)
-	err := withoutServices(policy, func() error {
+	err = withoutServices(policy, func() error {
 		_, err := run(complete, env, progress, install...)
 		return err
 	})
@@ -130,4 +137,13 @@ func installPackages(ctx context.Context, policy string, progress func(string), 
 		return fmt.Errorf("%w, after %s had been installed", ctx.Err(), strings.Join(packages, ", "))
 	}
 	return nil
+}
+
+// lockPackages locks the directory of the policy file, and reports through progress that it waits for another process.
+func lockPackages(ctx context.Context, dir string, progress func(string)) (unlock func(), err error) {
+	if progress != nil {
+		waits := time.AfterFunc(time.Second, func() { progress("# waiting for another installation by rpclab") })
+		defer waits.Stop()
+	}
+	return process.LockDir(ctx, dir)
 }

@@ -69,15 +69,64 @@ func TestPolicyOfAKilledInstallationHasNoEffect(t *testing.T) {
 	if err := withoutServices(policy, func() (err error) { live, err = os.ReadFile(policy); return err }); err != nil {
 		t.Fatal(err)
 	}
-	dead := strings.ReplaceAll(string(live), fmt.Sprintf("kill -0 %d", os.Getpid()), "kill -0 999999999") // no process has this id
-	if err := os.WriteFile(policy, []byte(dead), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if code := policyCode(t, policy); code != 0 {
-		t.Errorf("the policy exits with %d, want 0: allowed", code)
+	id := fmt.Sprintf("/proc/%d/", os.Getpid())
+	for name, killed := range map[string]string{
+		"no process has the id":      strings.ReplaceAll(string(live), id, "/proc/999999999/"),
+		"another process has the id": strings.ReplaceAll(string(live), id, fmt.Sprintf("/proc/%d/", os.Getppid())),
+	} {
+		if err := os.WriteFile(policy, []byte(killed), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if code := policyCode(t, policy); code != 0 || killed == string(live) {
+			t.Errorf("%s: the policy exits with %d, want 0: allowed\n%s", name, code, killed)
+		}
 	}
 	if err := withoutServices(policy, func() error { return nil }); err != nil {
 		t.Error(err)
+	}
+	if _, err := os.Stat(policy); !os.IsNotExist(err) {
+		t.Errorf("the policy still exists (error %v), want it removed", err)
+	}
+}
+
+func TestWithoutServicesRemovesOnlyItsOwnPolicy(t *testing.T) {
+	policy := filepath.Join(t.TempDir(), "policy-rc.d")
+	other := "#!/bin/sh\n" + policyMark + "\nexit 101\n"
+	if err := withoutServices(policy, func() error { return os.WriteFile(policy, []byte(other), 0o755) }); err != nil {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(policy); err != nil || string(text) != other {
+		t.Errorf("the policy is %q (error %v), want that of the other process", text, err)
+	}
+}
+
+// The installation that ends first would remove the policy while the other one installs.
+func TestInstallationsOfPackagesFollowOneAnother(t *testing.T) {
+	isolate(t)
+	bin, dir := os.Getenv("PATH"), t.TempDir()
+	policy := filepath.Join(dir, "policy-rc.d")
+	t.Setenv("PATH", bin+":/usr/bin:/bin")
+	program(t, filepath.Join(bin, "systemctl"), "exit 0")
+	program(t, filepath.Join(bin, "apt-get"), `case "$*" in update*|*--download-only*) exit 0;; esac
+cd `+dir+`; touch began; until [ -e continue ]; do sleep 0.1; done; cp policy-rc.d ended-$$`)
+	first, second, waits := make(chan error, 1), make(chan error, 1), make(chan string, 100)
+	install := func(ended chan<- error, progress func(string)) {
+		ended <- installPackages(t.Context(), policy, progress, []string{"nginx"}, []string{"nginx"})
+	}
+	go install(first, nil)
+	testkit.Await(t, "the begin of the first installation", func() bool { _, err := os.Stat(filepath.Join(dir, "began")); return err == nil })
+	go install(second, func(line string) { waits <- line })
+	if line := <-waits; !strings.Contains(line, "waiting for another installation") {
+		t.Errorf("the second installation does not wait: %s", line)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "continue"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(<-first, <-second); err != nil {
+		t.Error(err)
+	}
+	if ended, _ := filepath.Glob(filepath.Join(dir, "ended-*")); len(ended) != 2 {
+		t.Errorf("%d of 2 installations ended with the policy that forbids to start services", len(ended))
 	}
 	if _, err := os.Stat(policy); !os.IsNotExist(err) {
 		t.Errorf("the policy still exists (error %v), want it removed", err)
