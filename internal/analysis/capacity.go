@@ -36,7 +36,14 @@ func wasInterrupted(t result.Trial) bool {
 }
 
 // lowestFailed says that not even the lowest rate of a search held.
-func lowestFailed(t result.Trial) bool { return t.Capacity.End == string(search.LowestFails) }
+func lowestFailed(t result.Trial) bool {
+	return t.Capacity != nil && t.Capacity.End == string(search.LowestFails)
+}
+
+// highestHolds says that even the highest rate of a search held.
+func highestHolds(t result.Trial) bool {
+	return t.Capacity != nil && t.Capacity.End == string(search.HighestHolds)
+}
 
 // noneHeld says why a search found no rate that holds, and what to change.
 func noneHeld(found result.Capacity, limited string) string {
@@ -46,11 +53,16 @@ func noneHeld(found result.Capacity, limited string) string {
 	case search.OutOfProbes:
 		return fmt.Sprintf("%d probes were too few; make load.search.duration longer (rpclab load: --duration)", len(found.Probes))
 	}
+	return "not even " + rateText(lowestRate(found)) + ", the lowest; lower load.search.from (rpclab load: --search-from), or ask for less"
+}
+
+// lowestRate returns the lowest rate that a search tried.
+func lowestRate(found result.Capacity) float64 {
 	lowest := math.Inf(1)
 	for _, p := range found.Probes {
 		lowest = min(lowest, p.Rate)
 	}
-	return "not even " + rateText(lowest) + ", the lowest; lower load.search.from (rpclab load: --search-from), or ask for less"
+	return lowest
 }
 
 // generatorLimitOf says at the lowest rate of a full-length probe why the load generator was the

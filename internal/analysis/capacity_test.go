@@ -111,6 +111,34 @@ func TestASearchWithoutAnEstimateIsUndecided(t *testing.T) {
 	}
 }
 
+func TestASearchWithoutACapacitySaysWhichRateToChange(t *testing.T) {
+	for want, change := range map[string]func(*result.Trial){
+		"in 2 of 4 rounds of a even the highest rate, 100/s, holds, so the capacity is not known: raise load.search.to (rpclab load: --search-to)": func(t *result.Trial) {
+			t.Capacity.Holds, t.Capacity.End = 100, string(search.HighestHolds)
+		},
+		"in 2 of 4 rounds of a the probes found no rate that fails, so the capacity is not known: make load.search.duration longer (rpclab load: --duration)": func(t *result.Trial) {
+			t.Capacity.Holds, t.Capacity.End = 90, string(search.OutOfProbes)
+		},
+		"in 2 of 4 rounds of a not even the lowest rate, 50/s, holds: lower load.search.from (rpclab load: --search-from), or ask for less": func(t *result.Trial) {
+			*t = SummarizeSearch(*t, result.Capacity{End: string(search.LowestFails), Probes: []result.Probe{{Rate: 50, Full: true}}})
+		},
+	} {
+		d := searched([]float64{200, 0, 202, 0}, []float64{100, 101, 99, 100})
+		for _, i := range []int{1, 3} {
+			change(&d.Arms[0].Trials[i])
+		}
+		v := Assemble(d).Verdicts[0]
+		if v.Decision != "undecided" || !v.Unfit || v.Reason != want || v.Cause == nil || v.Cause.Arm != "a" {
+			t.Errorf("the verdict is %s, %q, with the cause %+v; want %q", v.Decision, v.Reason, v.Cause, want)
+		}
+		before, after := d, d
+		before.Arms, after.Arms = d.Arms[:1], d.Arms[:1]
+		if r := ratioOf(t, Compare(before, after, CompareOptions{}), "capacity"); r.Reason != "in A, "+want {
+			t.Errorf("of two runs the reason is %q, want %q", r.Reason, want)
+		}
+	}
+}
+
 // A search cancels the calls of a probe after its duration, at the latest. That such a call would have taken its whole
 // timeout is not known.
 func TestALostCallOfAProbeCountsAsTheTimeThatTheProbeGaveIt(t *testing.T) {

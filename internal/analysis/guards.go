@@ -108,7 +108,7 @@ func (m metric) short() string {
 // unfitArm returns why an arm's values do not represent the arm.
 func unfitArm(m metric, d result.Document, arm result.Arm) reason {
 	for _, guard := range []func(metric, result.Document, result.Arm) reason{
-		searchedRate, failedTrials, eventLacking, generatorLimited, lostCalls, tooFewCalls, interfered, crowded,
+		searchedRate, failedTrials, eventLacking, generatorLimited, noCapacity, lostCalls, tooFewCalls, interfered, crowded,
 	} {
 		if why := guard(m, d, arm); why.text != "" {
 			why.cause.Arm = arm.Name
@@ -138,8 +138,31 @@ func failedTrials(_ metric, _ result.Document, arm result.Arm) reason {
 		return reason{}
 	}
 	failed, rounds := result.RoundsOf(without), result.RoundsOf(arm.Trials)
-	return reason{fmt.Sprintf("%d of %d rounds of %s gave no measurement", failed, rounds, arm.Name),
-		result.Cause{Kind: result.CauseFailedTrials, Have: float64(rounds - failed), Needed: float64(rounds)}}
+	text := fmt.Sprintf("%d of %d rounds of %s gave no measurement", failed, rounds, arm.Name)
+	if !slices.ContainsFunc(without, func(t result.Trial) bool { return !lowestFailed(t) }) {
+		text = fmt.Sprintf("in %d of %d rounds of %s not even the lowest rate, %s, holds: lower load.search.from (rpclab load: --search-from), or ask for less",
+			failed, rounds, arm.Name, rateText(lowestRate(*without[0].Capacity)))
+	}
+	return reason{text, result.Cause{Kind: result.CauseFailedTrials, Have: float64(rounds - failed), Needed: float64(rounds)}}
+}
+
+// noCapacity rejects arms with searches that found no rate that fails, so that the capacity is above every rate that they tried.
+func noCapacity(m metric, _ result.Document, arm result.Arm) reason {
+	var without []result.Trial
+	for _, t := range arm.Trials {
+		if m.kind == searchLoad && t.Capacity != nil && t.Capacity.Rate == 0 && t.Failed == "" {
+			without = append(without, t)
+		}
+	}
+	if len(without) == 0 {
+		return reason{}
+	}
+	what, remedy := "the probes found no rate that fails", "make load.search.duration longer (rpclab load: --duration)"
+	if i := slices.IndexFunc(without, highestHolds); i >= 0 {
+		what, remedy = "even the highest rate, "+rateText(without[i].Capacity.Holds)+", holds", "raise load.search.to (rpclab load: --search-to)"
+	}
+	return reason{fmt.Sprintf("in %d of %d rounds of %s %s, so the capacity is not known: %s", result.RoundsOf(without), result.RoundsOf(arm.Trials), arm.Name, what, remedy),
+		result.Cause{Kind: result.CauseValue}}
 }
 
 // eventLacking rejects arms with a trial in which rpclab could not perform an event: without its kill, a trial would show
