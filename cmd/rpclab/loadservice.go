@@ -74,7 +74,7 @@ func loadService(c *cobra.Command, f loadFlags) error {
 	}
 	plan, err := run.plan(generator.Experiment, document)
 	if err != nil {
-		return usageError{err}
+		return usageError{f.inFlags(err)}
 	}
 	return run.runAndReport(c, plan, f.commandLine(c.Flags()))
 }
@@ -149,8 +149,8 @@ func (f loadFlags) load() map[string]any {
 		duration = generator.DefaultDuration
 	}
 	if f.Rate > 0 {
-		if limit := time.Duration(float64(f.Calls) / f.Rate * float64(time.Second)); f.Calls > 0 && (duration == 0 || limit < duration) {
-			duration = limit
+		if f.endsByCalls() {
+			duration = f.timeOfCalls()
 		}
 		return map[string]any{"open": map[string]any{"rate": f.Rate, "arrivals": f.arrivals, "duration": duration.String(), "max_in_flight": f.MaxInFlight}}
 	}
@@ -165,4 +165,52 @@ func (f loadFlags) load() map[string]any {
 		closed["calls"] = f.Calls
 	}
 	return map[string]any{"closed": closed}
+}
+
+// longestLoad is longer than any load, and far from the largest duration.
+const longestLoad = 1e9 * time.Second
+
+// timeOfCalls is how long --calls take at --rate.
+func (f loadFlags) timeOfCalls() time.Duration {
+	return time.Duration(min(float64(f.Calls)/f.Rate*float64(time.Second), float64(longestLoad)))
+}
+
+// endsByCalls reports whether an open loop ends by --calls, not by --duration.
+func (f loadFlags) endsByCalls() bool {
+	return f.Rate > 0 && f.Calls > 0 && (f.Duration == 0 || f.timeOfCalls() < f.Duration)
+}
+
+// fieldFlags are the flags that set the fields of a load's document. A field comes before one that begins its name.
+var fieldFlags = []string{
+	"caller.channel.pool", "--connections", "caller.timeout", "--timeout", "caller.warmup_max", "--warmup-max", "caller.warmup", "--warmup",
+	"load.open.duration", "--duration", "load.open.max_in_flight", "--max-in-flight", "load.open.rate", "--rate",
+	"load.closed.users", "--concurrency", "load.closed.think", "--think", "load.closed.duration", "--duration", "load.closed.calls", "--calls",
+	"load.search.duration", "--duration", "load.search.max_in_flight", "--max-in-flight", "load.search.slo", "--search",
+	"load.search.from", "--search-from", "load.search.to", "--search-to", "load.search.precision", "--search-precision",
+	"use the caller " + generator.GRPCGo, "use --engine " + generator.GRPCGo,
+}
+
+// inFlags returns errors of the document of a load, which the user did not write, in the words of the flags.
+func (f loadFlags) inFlags(err error) error {
+	var all experiment.Errors
+	if !errors.As(err, &all) {
+		return err
+	}
+	var errs []error
+	for _, one := range all {
+		switch {
+		case one.File != generator.Experiment:
+			errs = append(errs, one)
+		case f.endsByCalls() && strings.HasPrefix(one.Message, "load.open.duration "):
+			remedy := "use more calls or a lower rate"
+			if f.timeOfCalls() > time.Second {
+				remedy = "use fewer calls or a higher rate"
+			}
+			limits := strings.TrimPrefix(one.Message, "load.open.duration ")
+			errs = append(errs, fmt.Errorf("the time of --calls %d at --rate %g %s: %s", f.Calls, f.Rate, limits, remedy))
+		default:
+			errs = append(errs, errors.New(strings.NewReplacer(fieldFlags...).Replace(one.Message)))
+		}
+	}
+	return errors.Join(errs...)
 }

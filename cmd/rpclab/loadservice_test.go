@@ -19,7 +19,7 @@ func loadOfService(t *testing.T, addresses, call string, args ...string) error {
 	command := root()
 	command.SetOut(io.Discard)
 	command.SetErr(io.Discard)
-	command.SetArgs(append([]string{"load", "--service", file, "--no-store", "--no-wait", "--calls", "1"}, args...))
+	command.SetArgs(append([]string{"load", "--service", file, "--no-store", "--no-wait"}, args...))
 	return command.Execute()
 }
 
@@ -33,12 +33,35 @@ func TestABalanceThatCannotApplyIsRefused(t *testing.T) {
 		{"'127.0.0.1:1', '127.0.0.2:1'", "http: GET, path: /x", "round_robin", "--balance round_robin applies to gRPC"},
 		{"'127.0.0.1:1'", "method: a.B/C", "pick_first", ""},
 	} {
-		err := loadOfService(t, test.addresses, test.call, "--balance", test.balance)
+		err := loadOfService(t, test.addresses, test.call, "--calls", "1", "--balance", test.balance)
 		if test.want == "" && exitCode(err) == exitLab {
 			continue
 		}
 		if err == nil || exitCode(err) != exitUsage || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%+v: exit code %d, %v", test, exitCode(err), err)
+		}
+	}
+}
+
+func TestErrorsOfALoadOnAServiceNameTheFlags(t *testing.T) {
+	t.Setenv(configVariable, os.DevNull)
+	for args, want := range map[string]string{
+		"--rate 5000 --calls 1":                   "the time of --calls 1 at --rate 5000 must be 1ms to 24h, not 200µs: use more calls or a lower rate",
+		"--rate 0.01 --calls 90000":               "the time of --calls 90000 at --rate 0.01 must be 1ms to 24h, not 2500h0m0s: use fewer calls or a higher rate",
+		"--rate 0.001 --calls 900000000000000000": "the time of --calls 900000000000000000 at --rate 0.001 must be 1ms to 24h, not 277777h46m40s: use fewer calls or a higher rate",
+		"--rate 5 --duration 500us":               "--duration must be 1ms to 24h, not 500µs",
+		"--duration 500h":                         "--duration must be 0s to 24h, not 500h0m0s",
+		"--connections 20000":                     "--connections must be 1 to 10000, not 20000",
+		"--timeout 5h":                            "--timeout must be 1ms to 1h, not 5h0m0s",
+		"--warmup 200000":                         "--warmup must be 0 to 100000, not 200000",
+		"--warmup-max 30h":                        "--warmup-max must be 0s to 10m, not 30h0m0s",
+		"--think 25h":                             "--think must be 0s to 1h, not 25h0m0s",
+		"--calls 9000000000":                      "--calls must be 1 to 1000000000, not 9000000000",
+		"--timeout 5h --warmup 200000":            "--timeout must be 1ms to 1h, not 5h0m0s\n--warmup must be 0 to 100000, not 200000",
+	} {
+		err := loadOfService(t, "'127.0.0.1:1'", "method: a.B/C", strings.Fields(args)...)
+		if err == nil || exitCode(err) != exitUsage || err.Error() != want {
+			t.Errorf("%s: exit code %d\n got %v\nwant %s", args, exitCode(err), err, want)
 		}
 	}
 }
