@@ -53,6 +53,20 @@ func exitCode(err error) int {
 	return exitLab
 }
 
+// withoutInterrupt returns the errors that were joined with an interrupt; nil: none.
+func withoutInterrupt(err error) error {
+	if !errors.Is(err, context.Canceled) {
+		return err
+	}
+	var others []error
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, one := range joined.Unwrap() {
+			others = append(others, withoutInterrupt(one))
+		}
+	}
+	return errors.Join(others...)
+}
+
 // abortable returns a command that an interrupt ends at once, in the middle of a computation. It is
 // for commands that only read runs and write files; a file that is being written is completed.
 func abortable(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {

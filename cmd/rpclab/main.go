@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rpclab/internal/result"
 	"rpclab/internal/version"
 )
 
@@ -24,6 +25,9 @@ func main() {
 	if err != nil && !errors.Is(err, errReported) {
 		text := printable(strings.ReplaceAll(err.Error(), context.Canceled.Error(), "interrupted"))
 		fmt.Fprintln(os.Stderr, "rpclab:", named(strings.TrimPrefix(text, "rpclab "))) // which many errors begin with, before a command
+		if errors.Is(err, result.ErrStore) && executed.Flags().Lookup("no-store") != nil {
+			fmt.Fprintln(os.Stderr, "rpclab: or use --no-store: then rpclab does not store the result")
+		}
 		if defaults := executed.Annotations[appliedDefaults]; defaults != "" && exitCode(err) == exitUsage {
 			fmt.Fprintln(os.Stderr, "rpclab:", defaults)
 		}

@@ -210,11 +210,11 @@ func (f runFlags) runAndReport(c *cobra.Command, plan lab.Plan, commandLine stri
 		f.outputs = f.outputs.withoutFiles()
 	}
 	written := f.outputs.write(c, document)
-	if written == nil && !f.keeping.noStore && !f.progress.quiet {
+	if written == nil && !f.keeping.noStore && !f.progress.quiet && !errors.Is(err, result.ErrStore) {
 		printReportHint(c, f.outputs, document, document.ID)
 	}
 	if errors.Is(err, context.Canceled) && isLoad(document) && called {
-		err = fmt.Errorf("%w; the result covers the calls made so far", context.Canceled)
+		err = errors.Join(fmt.Errorf("%w; the result covers the calls made so far", context.Canceled), withoutInterrupt(err))
 	}
 	var failed error
 	if !document.Partial { // else the gates were not tested

@@ -166,12 +166,15 @@ func (r *trialRunner) watchProcessors(servers []int, known bool) (end func() *re
 }
 
 // complete assembles the document and adds what only the load knows, and the limits of the load generator, which it
-// measures unless the load was interrupted.
+// measures unless an interrupt or an error ended the load.
 func (t *target) complete(ctx context.Context, d result.Document, measuring func() (end func(error))) (result.Document, error) {
 	var own *load.SelfTestResult
 	var err error
 	why := "because of the interrupt"
-	if !d.Partial {
+	switch {
+	case d.Partial && ctx.Err() == nil:
+		why = "because an error ended the load"
+	case !d.Partial:
 		end := measuring()
 		own, err = t.selfTest(ctx, t.Probe())
 		end(err)

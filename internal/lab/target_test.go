@@ -160,6 +160,28 @@ func TestASelfTestThatFailsKeepsTheLoad(t *testing.T) {
 	}
 }
 
+// A store that fails is no interrupt.
+func TestALoadThatCannotBeStoredWasNotInterrupted(t *testing.T) {
+	store, err := result.OpenStore(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := targetPlan(t, func(s *load.Settings) { s.Calls, s.Concurrency = 20, 1 }, func(calls int64) {
+		if calls == 20 {
+			if err := store.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	d, err := Run(t.Context(), plan, Options{Kind: "local", Store: store})
+	if !errors.Is(err, result.ErrStore) || d.Arms[0].Calls != 20 {
+		t.Errorf("%d calls, %v; want 20 calls and an error of the store", d.Arms[0].Calls, err)
+	}
+	if want := "the generator's own limits were not measured because an error ended the load"; !slices.Contains(d.Warnings, want) || slices.Contains(d.Warnings, noSelfTest) {
+		t.Errorf("the warnings are %q, want %q", d.Warnings, want)
+	}
+}
+
 // A search cancels calls in flight, so that a call that never ends counts as the time that it had, not as its timeout.
 func TestACallThatASearchCancelsCountsAsTheTimeThatItHad(t *testing.T) {
 	end := make(chan struct{})

@@ -21,7 +21,7 @@ var (
 	ErrUnknownRun = errors.New("no such run")
 )
 
-const remedy = "use --no-store or set RPCLAB_DATA_DIR to another directory"
+const remedy = "set RPCLAB_DATA_DIR to another directory" // commands that have --no-store name it too
 
 // storeError says what failed on which path, why, and what to do.
 func storeError(path, doing string, err error) error {
@@ -38,28 +38,28 @@ func explain(err error) (why, help string) {
 	if errors.As(err, &coded) {
 		switch coded.Code() & 0xff { // the low byte is the primary result code
 		case lib.SQLITE_FULL:
-			return "the disk is full", "free some space, " + remedy
+			return "the disk is full", "free some space, or " + remedy
 		case lib.SQLITE_READONLY, lib.SQLITE_PERM, lib.SQLITE_CANTOPEN:
 			return "no permission to write there", remedy
 		case lib.SQLITE_NOTADB, lib.SQLITE_CORRUPT:
-			return "the file is damaged, or not a result store", "move the file away, " + remedy
+			return "the file is damaged, or not a result store", "move the file away, or " + remedy
 		case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
-			return "another process has locked the store", "try again, " + remedy
+			return "another process has locked the store", "try again, or " + remedy
 		case lib.SQLITE_IOERR:
 			return "reading or writing the disk failed", remedy
 		}
 	}
 	switch {
 	case errors.Is(err, ErrNewer):
-		return "", "update rpclab, " + remedy
+		return "", "update rpclab, or " + remedy
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrExist):
 		return "the path of the directory is a file", remedy
 	case errors.Is(err, syscall.EISDIR):
-		return "the path of the file is a directory", "move the file away, " + remedy
+		return "the path of the file is a directory", "move the file away, or " + remedy
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return "no permission to write there", remedy
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return "the disk is full", "free some space, " + remedy
+		return "the disk is full", "free some space, or " + remedy
 	}
 	return "", remedy
 }

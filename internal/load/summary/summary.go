@@ -106,7 +106,7 @@ func total(out page, document result.Document, arm result.Arm) {
 	if document.Partial && document.Rounds > 1 {
 		out.alarm(fmt.Sprintf("Partial: calls were made in %d of %d rounds.", len(arm.Trials), document.Rounds))
 	} else if document.Partial {
-		out.alarm("Partial: the load was interrupted.")
+		out.alarm("Partial: an interrupt or an error ended the load.")
 	}
 	fmt.Fprintln(out)
 	lost := arm.Failed()
