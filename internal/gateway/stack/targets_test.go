@@ -6,8 +6,12 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"rpclab/internal/cluster"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // servers are a deployment without a ready server.
 type servers struct{ cluster.Deployment }
