@@ -2,8 +2,6 @@ package analysis
 
 import (
 	"math"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -32,19 +30,11 @@ func closedLoad(t *testing.T, round int, length, took time.Duration) result.Tria
 // closedTrial is one of so many blocks; 1: it is one piece.
 func closedTrial(t *testing.T, round, blocks int, length, took time.Duration) result.Trial {
 	t.Helper()
-	if blocks == 1 {
-		return closedLoad(t, round, length, took)
-	}
-	var all []result.Trial
-	for i := range blocks {
-		all = append(all, closedLoad(t, blocks*(round-1)+i+1, length, took))
-	}
-	return MergeBlocks(result.Trial{Round: round}, all)
+	return inPieces(round, blocks, func(n int) result.Trial { return closedLoad(t, n, length, took) })
 }
 
 // A user has whole calls in a block: a call that is slightly too long for a fifth one leaves four in each block.
 func TestRatesOfUsersInTurnsAreExactToACall(t *testing.T) {
-	rate := metrics[slices.IndexFunc(metrics, func(m metric) bool { return m.name == "rate" })]
 	for name, c := range map[string]struct {
 		blocks      int
 		length      time.Duration // of each
@@ -67,19 +57,7 @@ func TestRatesOfUsersInTurnsAreExactToACall(t *testing.T) {
 			return a
 		}
 		base, other := run("base", c.base), run("other", c.other)
-		d := result.Document{Baseline: "base", Rounds: 4, Arms: []result.Arm{base, other}}
-		v := verdictOn(d, rate, comparison{other, base, result.OfBaseline}, nil, 1)
-		if noted := strings.Contains(strings.Join(v.Notes, "\n"), "can have lowered the rate of other by"); v.Decision != c.want || v.Unfit || noted != c.noted {
-			t.Errorf("%s: the rate is %s, %.3f (%.3f), %q, notes %q; want %s", name, v.Decision, v.Ratio, v.CI, v.Reason, v.Notes, c.want)
-		}
-		before, after := d, d // two runs of one arm
-		before.Arms = []result.Arm{base}
-		other.Name = base.Name
-		after.Arms = []result.Arm{other}
-		compared := Compare(before, after, CompareOptions{Gates: gates(t, "rate ratio > 0.95")})
-		if r := ratioOf(t, compared, "rate"); r.Decision != c.want || compared.Gates[0].Outcome != c.gate {
-			t.Errorf("%s, of two runs: the rate is %s, %.3f (%.3f), %q, and the gate %s; want %s and %s", name, r.Decision, r.Ratio, r.CI, r.Reason, compared.Gates[0].Outcome, c.want, c.gate)
-		}
+		checkRate(t, name, base, other, c.want, c.gate, c.noted)
 	}
 }
 

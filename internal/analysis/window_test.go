@@ -36,7 +36,6 @@ func TestAnArmThatKeepsUpMakesNoFewerCalls(t *testing.T) {
 	behind := func(rate float64) func(int) time.Duration { // it answers so much of the load in the window
 		return func(i int) time.Duration { return 2*ms + time.Duration(float64(2*i)*(1/rate-1)*float64(ms)) }
 	}
-	rate := metrics[slices.IndexFunc(metrics, func(m metric) bool { return m.name == "rate" })]
 	for name, c := range map[string]struct {
 		blocks, calls int // calls of each block
 		other         func(i int) time.Duration
@@ -54,31 +53,43 @@ func TestAnArmThatKeepsUpMakesNoFewerCalls(t *testing.T) {
 		run := func(name string, took func(int) time.Duration) result.Arm {
 			a := result.Arm{Name: name, Config: openLoad}
 			for round := range 4 {
-				if c.blocks == 1 {
-					a.Trials = append(a.Trials, keptPace(t, round+1, c.calls, took))
-					continue
-				}
-				var blocks []result.Trial
-				for i := range c.blocks {
-					blocks = append(blocks, keptPace(t, c.blocks*round+i+1, c.calls, took))
-				}
-				a.Trials = append(a.Trials, MergeBlocks(result.Trial{Round: round + 1}, blocks))
+				a.Trials = append(a.Trials, inPieces(round+1, c.blocks, func(n int) result.Trial { return keptPace(t, n, c.calls, took) }))
 			}
 			return a
 		}
 		base, other := run("base", quick), run("other", c.other)
-		d := result.Document{Baseline: "base", Rounds: 4, Arms: []result.Arm{base, other}}
-		v := verdictOn(d, rate, comparison{other, base, result.OfBaseline}, nil, 1)
-		if noted := strings.Contains(strings.Join(v.Notes, "\n"), "can have lowered the rate of other by"); v.Decision != c.want || v.Unfit || noted != c.noted {
-			t.Errorf("%s: the rate is %s, %.3f (%.3f), %q, notes %q; want %s", name, v.Decision, v.Ratio, v.CI, v.Reason, v.Notes, c.want)
-		}
-		before, after := d, d // two runs of one arm
-		before.Arms = []result.Arm{base}
-		other.Name = base.Name
-		after.Arms = []result.Arm{other}
-		compared := Compare(before, after, CompareOptions{Gates: gates(t, "rate ratio > 0.95")})
-		if r := ratioOf(t, compared, "rate"); r.Decision != c.want || compared.Gates[0].Outcome != c.gate {
-			t.Errorf("%s, of two runs: the rate is %s, %.3f (%.3f), %q, and the gate %s; want %s and %s", name, r.Decision, r.Ratio, r.CI, r.Reason, compared.Gates[0].Outcome, c.want, c.gate)
-		}
+		checkRate(t, name, base, other, c.want, c.gate, c.noted)
 	}
+}
+
+// checkRate compares the rates of two arms, in a run and between two runs of one arm. noted: it is noted that calls in flight
+// can have lowered the rate of the second.
+func checkRate(t *testing.T, name string, base, other result.Arm, want, gate string, noted bool) {
+	t.Helper()
+	rate := metrics[slices.IndexFunc(metrics, func(m metric) bool { return m.name == "rate" })]
+	d := result.Document{Baseline: "base", Rounds: 4, Arms: []result.Arm{base, other}}
+	v := verdictOn(d, rate, comparison{other, base, result.OfBaseline}, nil, 1)
+	if got := strings.Contains(strings.Join(v.Notes, "\n"), "can have lowered the rate of other by"); v.Decision != want || v.Unfit || got != noted {
+		t.Errorf("%s: the rate is %s, %.3f (%.3f), %q, notes %q; want %s", name, v.Decision, v.Ratio, v.CI, v.Reason, v.Notes, want)
+	}
+	before, after := d, d // two runs of one arm
+	before.Arms = []result.Arm{base}
+	other.Name = base.Name
+	after.Arms = []result.Arm{other}
+	compared := Compare(before, after, CompareOptions{Gates: gates(t, "rate ratio > 0.95")})
+	if r := ratioOf(t, compared, "rate"); r.Decision != want || compared.Gates[0].Outcome != gate {
+		t.Errorf("%s, of two runs: the rate is %s, %.3f (%.3f), %q, and the gate %s; want %s and %s", name, r.Decision, r.Ratio, r.CI, r.Reason, compared.Gates[0].Outcome, want, gate)
+	}
+}
+
+// inPieces is a trial of so many blocks, which load makes by their numbers from 1; 1: it is one piece.
+func inPieces(round, blocks int, load func(n int) result.Trial) result.Trial {
+	if blocks == 1 {
+		return load(round)
+	}
+	var all []result.Trial
+	for i := range blocks {
+		all = append(all, load(blocks*(round-1)+i+1))
+	}
+	return MergeBlocks(result.Trial{Round: round}, all)
 }

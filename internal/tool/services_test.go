@@ -100,15 +100,21 @@ func TestWithoutServicesRemovesOnlyItsOwnPolicy(t *testing.T) {
 	}
 }
 
-// The installation that ends first would remove the policy while the other one installs.
-func TestInstallationsOfPackagesFollowOneAnother(t *testing.T) {
+// packages installs nothing: instead of it, apt-get makes the file began and runs a script, in a directory with the policy.
+func packages(t *testing.T, script string) (dir, policy string) {
+	t.Helper()
 	isolate(t)
 	bin, dir := os.Getenv("PATH"), t.TempDir()
-	policy := filepath.Join(dir, "policy-rc.d")
 	t.Setenv("PATH", bin+":/usr/bin:/bin")
 	program(t, filepath.Join(bin, "systemctl"), "exit 0")
 	program(t, filepath.Join(bin, "apt-get"), `case "$*" in update*|*--download-only*) exit 0;; esac
-cd `+dir+`; touch began; until [ -e continue ]; do sleep 0.1; done; cp policy-rc.d ended-$$`)
+cd `+dir+`; touch began; `+script)
+	return dir, filepath.Join(dir, "policy-rc.d")
+}
+
+// The installation that ends first would remove the policy while the other one installs.
+func TestInstallationsOfPackagesFollowOneAnother(t *testing.T) {
+	dir, policy := packages(t, `until [ -e continue ]; do sleep 0.1; done; cp policy-rc.d ended-$$`)
 	first, second, waits := make(chan error, 1), make(chan error, 1), make(chan string, 100)
 	install := func(ended chan<- error, progress func(string)) {
 		ended <- installPackages(t.Context(), policy, progress, []string{"nginx"}, []string{"nginx"})
@@ -135,13 +141,7 @@ cd `+dir+`; touch began; until [ -e continue ]; do sleep 0.1; done; cp policy-rc
 
 // An interrupted dpkg would leave a half-installed package, whose service starts when the user repairs it.
 func TestInterruptCompletesAnInstallationThatHasBegun(t *testing.T) {
-	isolate(t)
-	bin, dir := os.Getenv("PATH"), t.TempDir()
-	policy := filepath.Join(dir, "policy-rc.d")
-	t.Setenv("PATH", bin+":/usr/bin:/bin")
-	program(t, filepath.Join(bin, "systemctl"), "exit 0")
-	program(t, filepath.Join(bin, "apt-get"), `case "$*" in update*|*--download-only*) exit 0;; esac
-cd `+dir+`; touch began; sleep 1; cp policy-rc.d ended`)
+	dir, policy := packages(t, `sleep 1; cp policy-rc.d ended`)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	exists := func(name string) bool {
