@@ -47,10 +47,13 @@ func (f planner) show(c *cobra.Command, plan lab.Plan) error {
 		}
 	}
 	planned := plan.Needs(result.Plan{
-		Schema: result.PlanSchema, Experiment: plan.Name, Question: plan.Question, Design: plan.Design,
+		Schema: result.PlanSchema, Experiment: plan.Name, Question: plan.Question, Design: plan.Design, On: f.on,
 		Command: f.command, Pilot: f.quick, Cells: len(plan.Cells), TimeLimitMS: plan.TimeLimit.Milliseconds(), Groups: groups,
 		Looks: plan.Looks, Margin: plan.Margin,
 	})
+	if f.on != "local" {
+		planned.Missing, planned.Unavailable = []string{}, nil
+	}
 	for _, a := range plan.Arms {
 		planned.Arms = append(planned.Arms, a.Name)
 	}

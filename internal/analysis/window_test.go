@@ -9,6 +9,7 @@ import (
 	"rpclab/internal/experiment"
 	"rpclab/internal/measure"
 	"rpclab/internal/result"
+	"rpclab/internal/verdict"
 )
 
 // keptPace is a trial of an open loop with a call each 2 ms. Call i takes so long.
@@ -71,6 +72,10 @@ func checkRate(t *testing.T, name string, base, other result.Arm, want, gate str
 	v := verdictOn(d, rate, comparison{other, base, result.OfBaseline}, nil, 1)
 	if got := strings.Contains(strings.Join(v.Notes, "\n"), "can have lowered the rate of other by"); v.Decision != want || v.Unfit || got != noted {
 		t.Errorf("%s: the rate is %s, %.3f (%.3f), %q, notes %q; want %s", name, v.Decision, v.Ratio, v.CI, v.Reason, v.Notes, want)
+	}
+	inRun := GateArms(d, gates(t, "rate ratio > 0.95"))[0]
+	if open := gate == string(verdict.Open); inRun.Outcome != gate || open != strings.Contains(inRun.Reason, "more rounds cannot tell") || !GatesSettledIn(d, gates(t, "rate ratio > 0.95"), nil, nil) {
+		t.Errorf("%s: the gate of the run is %s, %q, want %s, which more rounds do not change", name, inRun.Outcome, inRun.Reason, gate)
 	}
 	before, after := d, d // two runs of one arm
 	before.Arms = []result.Arm{base}

@@ -22,8 +22,7 @@ func Plan(w io.Writer, d result.Plan, o Options) error {
 	}
 	p.say(text + ", " + clean(d.Design) + ": " + clean(strings.Join(d.Arms, ", ")) + ".")
 	plannedRuns(&p, d)
-	p.item(fmt.Sprintf("It starts about %s processes at a time, on free loopback ports. One of them opens up to %s.%s",
-		number(float64(d.Processes)), plural(d.Files, "file"), memoryOfPlan(d)))
+	p.item(startsOfPlan(d) + memoryOfPlan(d))
 	if d.Groups != nil {
 		p.item(groupsInWords(*d.Groups))
 	}
@@ -39,6 +38,15 @@ func Plan(w io.Writer, d result.Plan, o Options) error {
 	}
 	p.item(started + " Run it: `" + clean(d.Command) + "`")
 	return writeTerminal(w, p, o)
+}
+
+// startsOfPlan says what a run has at a time, and where.
+func startsOfPlan(d result.Plan) string {
+	if d.On == "kubernetes" {
+		return fmt.Sprintf("It starts about %s at a time, in pods of a namespace of its own.", plural(d.Processes, "container"))
+	}
+	return fmt.Sprintf("It starts about %s processes at a time, on free loopback ports. One of them opens up to %s.",
+		number(float64(d.Processes)), plural(d.Files, "file"))
 }
 
 func memoryOfPlan(d result.Plan) string {

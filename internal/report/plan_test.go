@@ -97,3 +97,19 @@ func TestAPlanNamesTheProxiesThatAreNotInstalled(t *testing.T) {
 		}
 	}
 }
+
+// In pods, neither the ports nor the limit of open files of this machine matter.
+func TestAPlanSaysWhereItStartsWhat(t *testing.T) {
+	for on, want := range map[string]string{
+		"local":      "It starts about 11 processes at a time, on free loopback ports. One of them opens up to 64 files.",
+		"kubernetes": "It starts about 11 containers at a time, in pods of a namespace of its own. They need",
+	} {
+		var out strings.Builder
+		if err := Plan(&out, result.Plan{On: on, Processes: 11, Files: 64}, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if text := strings.Join(strings.Fields(out.String()), " "); !strings.Contains(text, want) {
+			t.Errorf("the plan of a run on %s lacks %q:\n%s", on, want, out.String())
+		}
+	}
+}

@@ -11,6 +11,7 @@ type Plan struct {
 	Command    string   `json:"command"` // that runs it
 	Pilot      string   `json:"pilot"`   // the command of a short run that measures its noise
 	Design     string   `json:"design"`
+	On         string   `json:"on"` // the cluster: local or kubernetes
 	Arms       []string `json:"arms"`
 	Cells      int      `json:"cells"`
 	// Fewest is the run up to the first look at its verdicts, and Most the run up to its end. They are equal if
@@ -38,12 +39,13 @@ type Plan struct {
 	PilotMS float64 `json:"pilot_ms,omitempty"`
 	// Scaled is true if these runs had another load: with --quick, or without it.
 	Scaled bool `json:"scaled,omitempty"`
-	// Processes is the approximate number of processes that run at a time, and Files the largest number of
-	// files that one of them opens.
+	// Processes is the approximate number of processes that run at a time: on Kubernetes, of containers. Files is the largest
+	// number of files that one of them opens.
 	Processes int `json:"processes"`
 	Files     int `json:"files"`
-	// Tools are the third-party programs that it needs, and Missing those that must be installed before. Unavailable are
-	// those that rpclab cannot install on this platform: arms that need them do not run.
+	// Tools are the third-party programs that it needs, and Missing those that must be installed on this machine before.
+	// Unavailable are those that rpclab cannot install on it: arms that need them do not run. Images contain them, so on
+	// Kubernetes none is missing.
 	Tools       []string `json:"tools"`
 	Missing     []string `json:"missing"`
 	Unavailable []string `json:"unavailable,omitempty"`
