@@ -103,6 +103,30 @@ func TestCommandsAreTestedOrThePageSaysWhyNot(t *testing.T) {
 	})
 }
 
+// proto defines the service of latency.yaml.
+const proto = `syntax = "proto3"; package shop; message Order { int32 id = 1; } service Orders { rpc Get(Order) returns (Order); }`
+
+// latency is the experiment of ci.md for Kubernetes: as kubernetes.md says, with an image and a port in place of its command.
+func latency(t *testing.T) string {
+	t.Helper()
+	text := map[string]string{}
+	for _, page := range []string{"ci.md", "kubernetes.md"} {
+		read, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text[page] = string(read)
+	}
+	change := regexp.MustCompile("with `(image: [^`]+)` and `(port: [^`]+)` in\\s+place\\s+of\\s+its\\s+`command`").FindStringSubmatch(text["kubernetes.md"])
+	for _, b := range pages.Blocks(text["ci.md"]) {
+		if strings.HasPrefix(b.Text, "experiment: latency\n") && change != nil {
+			return regexp.MustCompile(`command: \[[^]]*\]`).ReplaceAllLiteralString(b.Text, change[1]+", "+change[2])
+		}
+	}
+	t.Fatal("ci.md has no experiment latency, or kubernetes.md does not say how to run it in pods")
+	return ""
+}
+
 // TestRunsOfThePagesCanBePlanned executes every `rpclab run` of a page with --plan, which reads all flags, files and settings
 // and starts nothing.
 func TestRunsOfThePagesCanBePlanned(t *testing.T) {
@@ -118,7 +142,9 @@ func TestRunsOfThePagesCanBePlanned(t *testing.T) {
 	}
 	service := "service: shop\nserver: {command: [./shop, \"{{.Address}}\"]}\ncalls:\n  get: {method: shop.Orders/Get}\n  greetings: {method: shop.Orders/Watch}\n"
 	inPods := strings.Replace(service, `command: [./shop, "{{.Address}}"]`, "image: registry.example.org/shop:1", 1)
-	for name, text := range map[string]string{"greeter.yaml": service, "orders.yaml": service, "etcd.yaml": service, "pods/orders.yaml": inPods} {
+	files := map[string]string{"greeter.yaml": service, "orders.yaml": service, "etcd.yaml": service, "pods/orders.yaml": inPods}
+	files["pods/latency.yaml"], files["pods/orders.proto"] = latency(t), proto
+	for name, text := range files {
 		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +164,7 @@ func TestRunsOfThePagesCanBePlanned(t *testing.T) {
 				t.Parallel()
 				command := line
 				if strings.Contains(line, "--on kubernetes") {
-					command = strings.Replace(line, "orders.yaml", "pods/orders.yaml", 1)
+					command = strings.NewReplacer("orders.yaml", "pods/orders.yaml", "latency.yaml", "pods/latency.yaml").Replace(line)
 				}
 				command = regexp.MustCompile(`--(json|md) \S+`).ReplaceAllString(command, "") // there is no report
 				c := exec.CommandContext(t.Context(), "sh", "-c", command+" --plan")
