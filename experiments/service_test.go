@@ -67,3 +67,33 @@ func TestPoliciesNeedBackendsThatRpclabStarts(t *testing.T) {
 		}
 	}
 }
+
+// rpclab cannot limit a server that it did not start, so an experiment that sets limits cannot run on one.
+func TestLimitsNeedBackendsThatRpclabStarts(t *testing.T) {
+	for _, c := range []struct{ experiment, server, set, want string }{
+		{"budget", "addresses: [127.0.0.1:1]", "", "experiments/budget.yaml:33:16: server.cpus would limit the service orders, which rpclab did not start: remove it, or set server.command in place of server.addresses"},
+		{"budget", "service: shop/orders", "", "experiments/budget.yaml:33:16: server.cpus would limit the service orders, which rpclab did not start: remove it, or set server.deployment in place of server.service"},
+		{"channels", "addresses: [127.0.0.1:1]", "server.cpus=0.1", "--set server.cpus=0.1: server.cpus would limit the service orders, which rpclab did not start: remove it, or set server.command in place of server.addresses"},
+		{"channels", "addresses: [127.0.0.1:1]", "server.memory=64Mi", "--set server.memory=64Mi: server.memory would limit the service orders, which rpclab did not start: remove it, or set server.command in place of server.addresses"},
+		{"channels", "addresses: [127.0.0.1:1]", "", ""},
+		{"budget", "image: orders:1", "", ""},
+		{"budget", "deployment: shop/orders", "", ""},
+	} {
+		file, doc, err := Open(c.experiment)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Replace(orders, `command: ["./orders", "{{.Address}}"]`, c.server, 1)
+		o := experiment.Options{Service: &experiment.ServiceDocument{File: "orders.yaml", Text: []byte(text)}}
+		if c.set != "" {
+			o.Set = []string{c.set}
+		}
+		got := ""
+		if _, err := experiment.Expand(file, doc, o, vocabulary); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s with %s and --set %s:\n%s\nwant\n%s", c.experiment, c.server, c.set, got, c.want)
+		}
+	}
+}

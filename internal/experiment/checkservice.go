@@ -193,6 +193,7 @@ func (d *document) checkArmService(e *Experiment, c Config, n *node, wrong *prob
 		wrong.add(place("route"), "route %s has a proxy that accepts calls in clear text and encrypts those to the service %s, and rpclab does not know whether the client of caller.command can make such calls: use a caller of rpclab, use another route, or remove tls", c.Route, c.Service)
 	}
 	d.checkServiceEvents(e, c, e.Services[i], wrong)
+	d.checkServiceLimits(c, e.Services[i], place, wrong)
 	for _, path := range ofOwnServers {
 		if path == "workload" {
 			continue
@@ -201,6 +202,27 @@ func (d *document) checkArmService(e *Experiment, c Config, n *node, wrong *prob
 		if found, set := n.find(steps); set && found != nil {
 			wrong.add(found.at, "%s is of rpclab's own servers, and this arm calls the service %s: remove it", path, c.Service)
 		}
+	}
+}
+
+// checkServiceLimits checks that rpclab can enforce the limits of a service: it limits what it starts.
+func (d *document) checkServiceLimits(c Config, s Service, place func(path ...string) position, wrong *problems) {
+	instead := "server.command in place of server.addresses"
+	switch {
+	case s.Server.Service != "":
+		instead = "server.deployment in place of server.service"
+	case s.Server.Addresses == nil:
+		return
+	}
+	for field, set := range map[string]bool{"cpus": c.Server.CPUs > 0, "memory": c.Server.Memory > 0} {
+		if !set {
+			continue
+		}
+		at, path := place("server", field), "server."+field
+		if d.root.get("sweep").get(path) != nil { // one error for all its values
+			at = d.position("sweep", path)
+		}
+		wrong.add(at, "%s would limit the service %s, which rpclab did not start: remove it, or set %s", path, s.Name, instead)
 	}
 }
 
