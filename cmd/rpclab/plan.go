@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"rpclab/internal/analysis"
 	"rpclab/internal/experiment"
@@ -179,4 +180,36 @@ func (f planner) earlier(ctx context.Context, plan lab.Plan) (same []result.Earl
 		}
 	}
 	return same, nil
+}
+
+// clusterOf and conditionsOf are what the command of a run has besides its [experiment.Options]: the flags that select
+// the cluster, and those that decide its outcome. Without gates, the number of rounds would not be fixed.
+func clusterOf(flags *pflag.FlagSet) string {
+	on := ""
+	if kind := flags.Lookup("on").Value.String(); kind != "local" {
+		on = " --on " + kind
+	}
+	return on + repeated(flags, "kubeconfig", "context", "image", "load-image")
+}
+
+func conditionsOf(flags *pflag.FlagSet) string {
+	return repeated(flags, "gate", "against", "undecided", "allow", "assert")
+}
+
+// repeated returns these flags as the command line sets them; a space is before each.
+func repeated(flags *pflag.FlagSet, names ...string) (text string) {
+	for _, name := range names {
+		if !onCommandLine(flags)(name) {
+			continue
+		}
+		value := flags.Lookup(name).Value
+		values := []string{value.String()}
+		if several, ok := value.(pflag.SliceValue); ok {
+			values = several.GetSlice()
+		}
+		for _, value := range values {
+			text += " " + experiment.CommandLine("--"+name, value)
+		}
+	}
+	return text
 }

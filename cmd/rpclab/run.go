@@ -158,23 +158,24 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 	if f.pilot && given("pilot") && f.on != "local" {
 		return usageError{errors.New("--pilot measures the noise of this machine: leave out --on")}
 	}
+	rest := clusterOf(c.Flags()) + conditionsOf(c.Flags())
 	if f.planOnly {
 		f.outputs.md, f.outputs.html, f.outputs.csv, f.outputs.junit, f.live = "", "", "", "", pageFlags{} // defaults are for runs
 		_, err := parseAssertions(f.asserts, plan.HasOwnClient())
-		if err := errors.Join(err, f.outputs.check(), f.live.check()); err != nil {
+		if err := errors.Join(err, f.outputs.check(), f.live.check(), f.gates.checkArms(plan.Arms)); err != nil {
 			return usageError{err}
 		}
 		quick, err := shortRun(file, doc, f.Options)
 		if err != nil {
 			return usageError{err}
 		}
-		p := planner{on: f.on, keeping: f.keeping, outputs: f.outputs, machine: f.machine, command: f.Options.Command(name) + onFlag(f.on), quick: quick.Command(name) + onFlag(f.on)}
+		p := planner{on: f.on, keeping: f.keeping, outputs: f.outputs, machine: f.machine, command: f.Options.Command(name) + rest, quick: quick.Command(name) + clusterOf(c.Flags())}
 		if f.pilot && f.on == "local" {
 			p.pilot = func(arms []string) (lab.Plan, error) { return pilotPlan(file, doc, f.Options, arms) }
 		}
 		return p.show(c, plan)
 	}
-	return f.runAndReport(c, plan, f.Options.Command(name)+onFlag(f.on))
+	return f.runAndReport(c, plan, f.Options.Command(name)+rest)
 }
 
 // runAndReport runs a plan, writes its result and checks the assertions. commandLine repeats the run.
@@ -307,14 +308,6 @@ func (f *runFlags) untilDecided(file string, doc []byte) (bool, error) {
 		return false, err
 	}
 	return e.Rounds >= experiment.FewestRounds(e.Design), nil
-}
-
-// onFlag is the flag that selects the cluster; the local cluster needs none.
-func onFlag(kind string) string {
-	if kind == "local" {
-		return ""
-	}
-	return " --on " + kind
 }
 
 // runAndShow runs a plan and shows its progress on standard error, and on request on a page and to Prometheus. The result

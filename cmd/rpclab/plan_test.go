@@ -1,0 +1,50 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"rpclab/internal/result"
+)
+
+// Who pastes the command of a plan gets the run that was planned: with its conditions, on its cluster.
+func TestThePlanPrintsTheRunThatItPlanned(t *testing.T) {
+	t.Setenv(configVariable, os.DevNull)
+	for _, c := range []struct {
+		args  []string
+		want  string // the end of the command
+		pilot string // the end of the command that measures the noise
+	}{
+		{[]string{"--gate", "p50 ratio < 1.1", "--gate", "p99 ratio < 2", "--against", "baseline", "--undecided", "pass"},
+			"--seed 1 --gate 'p50 ratio < 1.1' --gate 'p99 ratio < 2' --against baseline --undecided pass", "--seed 1"},
+		{[]string{"--for", "30s", "--gate", "p50 ratio < 1.1", "--against", "old.json", "--allow", "quick,busy", "--assert", "errors == 0"},
+			"--for 30s --seed 1 --gate 'p50 ratio < 1.1' --against old.json --allow quick --allow busy --assert 'errors == 0'", "--seed 1"},
+		{[]string{"--on", "kubernetes", "--context", "kind", "--image", "x:1"},
+			"--seed 1 --on kubernetes --context kind --image x:1", "--seed 1 --on kubernetes --context kind --image x:1"},
+	} {
+		var out strings.Builder
+		command := root()
+		command.SetOut(&out)
+		command.SetArgs(append([]string{"run", "channels", "--plan", "--no-store", "--json", "-", "--seed", "1"}, c.args...))
+		err := command.Execute()
+		var plan result.Plan
+		if err == nil {
+			err = json.Unmarshal([]byte(out.String()), &plan)
+		}
+		if err != nil || !strings.HasSuffix(plan.Command, c.want) || !strings.HasSuffix(plan.Pilot, c.pilot) {
+			t.Errorf("%q (%v):\ncommand %s\nwant …%s\npilot   %s\nwant …%s", c.args, err, plan.Command, c.want, plan.Pilot, c.pilot)
+		}
+	}
+}
+
+// A plan refuses the gates that its run would refuse.
+func TestAPlanChecksItsGates(t *testing.T) {
+	t.Setenv(configVariable, os.DevNull)
+	command := root()
+	command.SetArgs([]string{"run", "channels", "--plan", "--no-store", "--arms", "shared", "--gate", "p50 ratio < 1.1", "--against", "baseline"})
+	if err := command.Execute(); exitCode(err) != exitUsage || !strings.Contains(err.Error(), "has no other arm") {
+		t.Errorf("a plan with gates and one arm ends with %v", err)
+	}
+}
