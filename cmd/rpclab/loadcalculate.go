@@ -26,7 +26,7 @@ type calculateFlags struct {
 
 func (f *calculateFlags) register(flags *pflag.FlagSet) {
 	f.Interval = time.Millisecond
-	flags.StringVar(&f.Style, "style", "", "load a CalculatorService in this `style`: bidi or unary-stream; of the flags above only --timeout applies, and those below also work with one dash, as in the study")
+	flags.StringVar(&f.Style, "style", "", "load a CalculatorService in this `style`: bidi or unary-stream. Besides --timeout, only the flags from --mode to --keys apply. Those up to --jwt-gen also work with one dash, as in the study")
 	flags.StringVar(&f.mode, "mode", "", "--style in the words of the study: bidirectional or unary")
 	flags.StringVar(&f.host, "host", "", "the target, as a flag of the study: `HOST:PORT`")
 	flags.IntVar(&f.Workers, "workers", 1, "number of workers that send; with bidi, each has its own stream")
