@@ -14,6 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"rpclab/internal/lab"
+	"rpclab/internal/report"
 	"rpclab/internal/result"
 )
 
@@ -159,7 +160,7 @@ const shortLoad = 1500 * time.Millisecond
 func liveClause(l lab.Live) string {
 	text := fmt.Sprintf("%.0f/s", l.Rate)
 	if l.P99 > 0 {
-		text += fmt.Sprintf(", p99 %.3g ms", float64(l.P99)/float64(time.Millisecond))
+		text += ", p99 " + report.ThreeDigits(float64(l.P99)/float64(time.Millisecond)) + " ms"
 	}
 	if l.Failed > 0 {
 		text += fmt.Sprintf(", %d failed", l.Failed)
@@ -205,10 +206,7 @@ func trialLine(now lab.Progress) string {
 // threeDigits shows a figure, with > if it is only a lower bound.
 func threeDigits(f result.Figure) string {
 	bound := map[bool]string{true: ">"}[f.Lower]
-	if f.Value >= 100 {
-		return fmt.Sprintf("%s%.0f", bound, f.Value)
-	}
-	return fmt.Sprintf("%s%.3g", bound, f.Value)
+	return bound + report.ThreeDigits(f.Value)
 }
 
 // end clears the line for the output that follows.

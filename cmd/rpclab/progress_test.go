@@ -24,13 +24,20 @@ func TestTheProgressOfALoadHasNoLatencyWithoutAnswers(t *testing.T) {
 // The line of a trial showed a percentile of lost calls as a measured one, and no dropped calls.
 func TestTheLineOfATrialShowsItsLostCalls(t *testing.T) {
 	for want, measured := range map[string]result.Measures{
-		": 386 calls, 0 failed, 9614 dropped, p50 >20000 ms, p99 >20000 ms": {Calls: 386, Dropped: 9614, Latency: result.Histogram{HDR: "not read", P50: 20_000, P99: 20_000, Lost: 0.9614}},
-		": 100 calls, 2 failed, p50 1.23 ms, p99 >20000 ms":                 {Calls: 100, Errors: map[string]uint64{"UNAVAILABLE": 2}, Latency: result.Histogram{HDR: "not read", P50: 1.234, P99: 20_000, Lost: 0.02}},
-		": 100 calls, 0 failed, p50 1.23 ms, p99 312 ms":                    {Calls: 100, Latency: result.Histogram{HDR: "not read", P50: 1.234, P99: 312.4}},
+		": 386 calls, 0 failed, 9614 dropped, p50 >20,000 ms, p99 >20,000 ms": {Calls: 386, Dropped: 9614, Latency: result.Histogram{HDR: "not read", P50: 20_000, P99: 20_000, Lost: 0.9614}},
+		": 100 calls, 2 failed, p50 1.23 ms, p99 >20,000 ms":                  {Calls: 100, Errors: map[string]uint64{"UNAVAILABLE": 2}, Latency: result.Histogram{HDR: "not read", P50: 1.234, P99: 20_000, Lost: 0.02}},
+		": 100 calls, 0 failed, p50 1.23 ms, p99 312 ms":                      {Calls: 100, Latency: result.Histogram{HDR: "not read", P50: 1.234, P99: 312.4}},
 		": 0 calls, 0 failed": {},
 	} {
 		if line := trialLine(lab.Progress{Planned: 1, Ended: &result.Trial{Measures: measured}}); !strings.HasSuffix(line, want) {
 			t.Errorf("the line is %q, want one that ends with %q", line, want)
 		}
+	}
+}
+
+// A p99 of seconds read 2.34e+03 ms.
+func TestTheProgressShowsALongLatencyInDigits(t *testing.T) {
+	if got, want := liveClause(lab.Live{Rate: 480, P99: 2343 * time.Millisecond}), "480/s, p99 2,343 ms"; got != want {
+		t.Errorf("the clause is %q, want %q", got, want)
 	}
 }

@@ -117,6 +117,7 @@ func TestLoadsChannelsAndEventsAreDescribed(t *testing.T) {
 		"search from 100/s to 5000/s, to 2%, for the highest rate at which p99 < 50ms": Load{Search: &Search{
 			SLO: "p99 < 50ms", From: 100, To: 5000, Precision: 2, Duration: time.Second}},
 		"20 users, 1s think time, for 50s":       Load{Closed: &Closed{Users: 20, Think: time.Second, Duration: 50 * time.Second}},
+		"1 user, for 1 call":                     Load{Closed: &Closed{Users: 1, Calls: 1}},
 		"1 user, for 1m or 9 calls":              Load{Closed: &Closed{Users: 1, Duration: time.Minute, Calls: 9}},
 		"no load":                                Load{},
 		"per-call":                               Channel{Mode: "per-call"},

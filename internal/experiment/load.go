@@ -75,11 +75,13 @@ func (l Load) String() string {
 
 // String describes the closed loop: 20 users, 1s think time, for 50s.
 func (c Closed) String() string {
-	users := "users"
-	if c.Users == 1 {
-		users = "user"
+	counted := func(n int, word string) string {
+		if n == 1 {
+			return "1 " + word
+		}
+		return fmt.Sprintf("%d %ss", n, word)
 	}
-	text := fmt.Sprintf("%d %s", c.Users, users)
+	text := counted(c.Users, "user")
 	if c.Think > 0 {
 		text += ", " + formatDuration(c.Think) + " think time"
 	}
@@ -88,7 +90,7 @@ func (c Closed) String() string {
 		ends = append(ends, formatDuration(c.Duration))
 	}
 	if c.Calls > 0 {
-		ends = append(ends, fmt.Sprintf("%d calls", c.Calls))
+		ends = append(ends, counted(c.Calls, "call"))
 	}
 	if len(ends) > 0 {
 		text += ", for " + strings.Join(ends, " or ")

@@ -75,6 +75,7 @@ func TestDescriptionsOfPaces(t *testing.T) {
 	for want, settings := range map[string]Settings{
 		"closed loop of 50 users for 10s":                        validSettings(),
 		"closed loop of 3 users, think time 1s, 7 calls at most": with(func(s *Settings) { s.Concurrency, s.Calls, s.Think = 3, 7, time.Second }),
+		"closed loop of 1 user, 1 call at most":                  with(func(s *Settings) { s.Concurrency, s.Calls = 1, 1 }),
 		"open loop of 500 calls/s for 10s":                       with(func(s *Settings) { s.Rate = 500 }),
 		"open loop of 0.5 calls/s, 9 calls at most":              with(func(s *Settings) { s.Rate, s.Calls = 0.5, 9 }),
 		"open loop of 2 calls/s at random moments for 3s":        with(func(s *Settings) { s.Rate, s.Poisson, s.Duration = 2, true, 3*time.Second }),

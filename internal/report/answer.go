@@ -98,7 +98,7 @@ func found(d result.Document) string {
 func oneArm(a result.Arm) string {
 	latency := func(percentile string) string { return bounded(a.Latency.Figure(percentile), ms) + " ms" }
 	return fmt.Sprintf("%s calls/s: p50 %s, p99 %s, %s of %s calls failed.",
-		perSecond(a.Answered()), latency("p50"), latency("p99"), count(a.Failed()+a.Dropped), count(a.Calls+a.Dropped))
+		ThreeDigits(a.Answered()), latency("p50"), latency("p99"), count(a.Failed()+a.Dropped), count(a.Calls+a.Dropped))
 }
 
 // fewPairs returns the number of rounds, or of the groups of cycles of arms that took turns, as a number and in words,

@@ -141,6 +141,9 @@ func plural(n int, word string) string {
 	if n == 1 {
 		return "1 " + word
 	}
+	if strings.HasSuffix(word, "s") {
+		word += "e"
+	}
 	return number(float64(n)) + " " + word + "s"
 }
 
@@ -223,8 +226,8 @@ func rate(v float64) string {
 	return number(v)
 }
 
-// perSecond formats calls/s: in whole calls from 100 on, else with three significant digits.
-func perSecond(v float64) string {
+// ThreeDigits has three significant digits, or all of a whole number from 100 on.
+func ThreeDigits(v float64) string {
 	if v < 99.5 {
 		return fmt.Sprintf("%.3g", v)
 	}

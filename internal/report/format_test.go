@@ -18,6 +18,8 @@ func TestNumbersAreFormatted(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{ms(0), "0.00"}, {ms(1.234), "1.23"}, {ms(9.996), "10.0"}, {ms(687.7), "687.7"}, {ms(999.96), "1,000"}, {ms(-12.34), "-12.3"},
 		{number(0), "0"}, {number(999), "999"}, {number(1000), "1,000"}, {number(-1234567), "-1,234,567"},
+		{ThreeDigits(0.0123), "0.0123"}, {ThreeDigits(99.46), "99.5"}, {ThreeDigits(99.96), "100"}, {ThreeDigits(1826), "1,826"},
+		{plural(1, "process"), "1 process"}, {plural(2, "process"), "2 processes"},
 		{ratio(1.004), "1.00"}, {ratio(12.34), "12.3"}, {ratio(1234.6), "1,235"},
 		{chance(0.00001), "p < 0.001"}, {chance(0.4211), "p = 0.42"},
 		{percentUp(0.0004), "0.1 %"}, {percentUp(0.0099), "1.0 %"},

@@ -45,8 +45,8 @@ func startsOfPlan(d result.Plan) string {
 	if d.On == "kubernetes" {
 		return fmt.Sprintf("It starts about %s at a time, in pods of a namespace of its own.", plural(d.Processes, "container"))
 	}
-	return fmt.Sprintf("It starts about %s processes at a time, on free loopback ports. One of them opens up to %s.",
-		number(float64(d.Processes)), plural(d.Files, "file"))
+	return fmt.Sprintf("It starts about %s at a time, on free loopback ports. One of them opens up to %s.",
+		plural(d.Processes, "process"), plural(d.Files, "file"))
 }
 
 func memoryOfPlan(d result.Plan) string {

@@ -80,7 +80,7 @@ func (r reason) sentence() string {
 		text := "the difference may be zero"
 		if r.difference.low > 0 {
 			text = fmt.Sprintf("a difference of %s %% may be under the margin of %.3g %%",
-				fromTo(100*r.difference.low, 100*r.difference.high, threeDigits), 100*r.cause.Margin)
+				fromTo(100*r.difference.low, 100*r.difference.high, ThreeDigits), 100*r.cause.Margin)
 		}
 		units := "rounds"
 		if r.cause.Groups {
@@ -98,8 +98,6 @@ func (r reason) sentence() string {
 	}
 	return r.text
 }
-
-func threeDigits(v float64) string { return fmt.Sprintf("%.3g", v) }
 
 // reasons returns the reasons of undecided verdicts without repetitions.
 func reasons(open []result.Verdict) (texts []string) {

@@ -46,9 +46,9 @@ func throughput(p *page, d result.Document) {
 
 // throughputRow is the row of one arm; printed: it has a published figure.
 func throughputRow(d result.Document, a result.Arm) (row []string, printed bool) {
-	row = []string{armName(a), perSecond(a.Answered()), "", "", "", "", quota(a), none, "", peak(a.Resources.Server.RSS), ""}
+	row = []string{armName(a), ThreeDigits(a.Answered()), "", "", "", "", quota(a), none, "", peak(a.Resources.Server.RSS), ""}
 	if b := a.Bound; b != nil {
-		row[3], row[4], row[5] = perSecond(b.Rate), fmt.Sprintf("%.0f %%", 100*b.Reached), b.Binds
+		row[3], row[4], row[5] = ThreeDigits(b.Rate), fmt.Sprintf("%.0f %%", 100*b.Reached), b.Binds
 		if inBlocks(a) {
 			row[4] = none
 		}

@@ -258,7 +258,7 @@ func Clean(text string) string {
 func generator(out io.Writer, arm result.Arm) {
 	fmt.Fprint(out, "\nGenerator\n")
 	cost := arm.Resources.Client
-	item(out, fmt.Sprintf("%.3g µs CPU per call, at most %s MB of memory", cost.CPU, count(cost.RSS/1e6)))
+	item(out, fmt.Sprintf("%s µs CPU per call, at most %s MB of memory", report.ThreeDigits(cost.CPU), count(cost.RSS/1e6)))
 	if a, ok := selfTestOf(arm.Config["generator"]); ok {
 		SelfTest(out, a)
 	}
@@ -284,7 +284,7 @@ func SelfTest(out io.Writer, figures load.SelfTestResult) {
 		ceiling = "not known, because the self-test got no response"
 	}
 	if figures.CeilingCPU > 0 {
-		ceiling += fmt.Sprintf(" (%s, %d calls in flight, %.3g µs CPU per call)", generatorOf(figures), figures.CeilingUsers, figures.CeilingCPU)
+		ceiling += fmt.Sprintf(" (%s, %d calls in flight, %s µs CPU per call)", generatorOf(figures), figures.CeilingUsers, report.ThreeDigits(figures.CeilingCPU))
 	}
 	item(out, "its ceiling on this machine: "+ceiling+shared)
 	micro := func(micros float64) string { return duration(micros / 1e3) }

@@ -231,8 +231,8 @@ func TestASelfTestSaysWhyItHasNoCeiling(t *testing.T) {
 	for want, figures := range map[string]load.SelfTestResult{
 		"- its limits are not known: the self-test makes unary calls":               {Engine: "wire", Unknown: "the self-test makes unary calls"},
 		"- its limits are not known: the self-test (wire with TLS) got no response": {Engine: "wire", TLS: true},
-		"- its ceiling on this machine: at least 41,000 calls/s (wire with TLS on 2 cores, 3 connections, 128 calls in flight, 12.1 µs CPU per call), while its test server used the same processors": {
-			Engine: "wire", TLS: true, Cores: 2, Connections: 3, CeilingUsers: 128, CeilingRate: new(41000.0), CeilingCPU: 12.1, Shared: true, FloorP50: 80,
+		"- its ceiling on this machine: at least 41,000 calls/s (wire with TLS on 2 cores, 3 connections, 128 calls in flight, 1,826 µs CPU per call), while its test server used the same processors": {
+			Engine: "wire", TLS: true, Cores: 2, Connections: 3, CeilingUsers: 128, CeilingRate: new(41000.0), CeilingCPU: 1826, Shared: true, FloorP50: 80,
 		},
 		"- its limits are not known: the self-test (wire) got no response\n":                       {Engine: "wire", CeilingUsers: 64},
 		"- its ceiling on this machine: not known, because the self-test got no response\n":        {Engine: "wire", CeilingUsers: 64, FloorP50: 80},

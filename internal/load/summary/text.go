@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"rpclab/internal/report"
 	"rpclab/internal/result"
 )
 
@@ -70,7 +71,7 @@ func duration(msecs float64) string {
 	case msecs < 999.5:
 		return fmt.Sprintf("%.3g ms", msecs)
 	}
-	return fmt.Sprintf("%.3g s", msecs/1e3)
+	return report.ThreeDigits(msecs/1e3) + " s"
 }
 
 func paragraph(out io.Writer, text string) { wrap(out, text, "", "") }

@@ -158,6 +158,8 @@ func distance(got, limit float64) string {
 	switch {
 	case limit == 0 || got == limit:
 		return ""
+	case got > 1000*limit:
+		return fmt.Sprintf(", %.0f times as much", got/limit)
 	case got > 2*limit:
 		return fmt.Sprintf(", %.3g times as much", got/limit)
 	case got > limit:

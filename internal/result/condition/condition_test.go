@@ -57,6 +57,7 @@ func TestAFailedAssertionReportsByHowMuch(t *testing.T) {
 	for text, want := range map[string]string{
 		"p99 < 50ms":              "p99 < 50ms: it is 61ms, 22 % more",
 		"p50<4ms":                 "p50<4ms: it is 10ms, 2.5 times as much",
+		"p50 < 7us":               "p50 < 7us: it is 10ms, 1429 times as much",
 		"lateness_p99 < 100us":    "lateness_p99 < 100us: it is 150µs, 50 % more",
 		"errors == 0":             "errors == 0: it is 15",
 		"errors.UNAVAILABLE != 3": "errors.UNAVAILABLE != 3: it is 3",
