@@ -47,7 +47,10 @@ REST responses with status 400 or above count as errors, for example HTTP_404.
 rpclab does not follow redirects.
 
 --service calls a service as its file says (see 'rpclab init'), and starts it if
-the file has a command. --call is then the name of a call in that file.
+the file has a command. --call is then the name of a call in that file. Of the
+flags up to --insecure-skip-verify, it accepts --call, --flow, --mix, --engine,
+--seed and those from --balance to --connections, but not --authority and
+--stages: the file says how to call.
 
 --style loads a CalculatorService (see 'rpclab server --security') and prints a
 summary like that of the published streams study (docs/studies.md).

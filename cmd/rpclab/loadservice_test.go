@@ -4,8 +4,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/pflag"
 )
 
 // loadOfService makes a load on a service at these addresses.
@@ -63,5 +66,27 @@ func TestErrorsOfALoadOnAServiceNameTheFlags(t *testing.T) {
 		if err == nil || exitCode(err) != exitUsage || err.Error() != want {
 			t.Errorf("%s: exit code %d\n got %v\nwant %s", args, exitCode(err), err, want)
 		}
+	}
+}
+
+// The help names the flags that work with --service by their order.
+func TestTheHelpNamesTheFlagsOfAService(t *testing.T) {
+	const says = `flags up to --insecure-skip-verify, it accepts --call, --flow, --mix, --engine,
+--seed and those from --balance to --connections, but not --authority and
+--stages: the file says how to call.`
+	command := loadCommand()
+	if !strings.Contains(command.Long, says) {
+		t.Errorf("the help lacks %q", says)
+	}
+	var names []string // in the order of the help
+	command.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
+	want := append([]string{"service", "call", "flow", "mix", "engine", "seed"}, names[slices.Index(names, "balance"):slices.Index(names, "connections")+1]...)
+	want = slices.DeleteFunc(want, func(name string) bool { return name == "authority" || name == "stages" })
+	got := slices.DeleteFunc(slices.Concat(serviceLoadFlags, serviceOutputFlags), func(name string) bool {
+		return slices.Index(names, name) > slices.Index(names, "insecure-skip-verify")
+	})
+	slices.Sort(got)
+	if !slices.Equal(got, slices.Sorted(slices.Values(want))) {
+		t.Errorf("the flags that --service accepts are %v, and the help says %v", got, want)
 	}
 }
