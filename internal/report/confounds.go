@@ -53,8 +53,8 @@ func confounds(p *page, d result.Document) {
 		return
 	}
 	p.note("In ms, of the median trial: elapsed time where a load is a number of calls, else p50. gap: the published arm minus the " +
-		"baseline, the mean over rounds. remains: the controlled arm minus the baseline, as a share of the gap, with its interval (" + none + ": the " +
-		"controlled arm is the baseline); all intervals of this run are correct with 95 % confidence.")
+		"baseline, the mean over rounds. remains: the controlled arm minus the baseline, as a share of the gap, with its interval (" + none + ": not " +
+		"established, for the reason below the table, or the controlled arm is the baseline); all intervals of this run are correct with 95 % confidence.")
 }
 
 // older says whether a result has the arms of a confound, but no account of any confound.

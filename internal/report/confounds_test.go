@@ -35,6 +35,24 @@ func TestARowOfAConfoundHasMediansAndTheRemainingGap(t *testing.T) {
 	}
 }
 
+// A dash is of a gap that is not established, too.
+func TestTheCaptionOfConfoundsExplainsTheDash(t *testing.T) {
+	arms := []result.Arm{{Name: "a"}, {Name: "c"}, {Name: "b"}}
+	d := result.Document{Baseline: "b", Arms: arms, Confounds: []result.Confound{{Published: "a", Controlled: "c", What: "more"}},
+		Accounts: []result.Account{{Published: "a", Controlled: "c", Baseline: "b", Metric: "elapsed", Reason: "the generator was late"}}}
+	p := &page{}
+	confounds(p, d)
+	var text strings.Builder
+	for _, b := range p.blocks {
+		text.WriteString(b.text + "\n")
+	}
+	for _, want := range []string{"not established: the generator was late", "(–: not established, for the reason below the table, or the controlled arm is the baseline)"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("the report lacks %q:\n%s", want, text.String())
+		}
+	}
+}
+
 // An older result has confounds without accounts.
 func TestAnOlderResultNamesItsConfounds(t *testing.T) {
 	d := result.Document{Baseline: "b", Arms: []result.Arm{{Name: "a"}, {Name: "c"}, {Name: "b"}},
