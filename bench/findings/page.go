@@ -202,17 +202,23 @@ func doubts(f finding, d result.Document) string {
 		all = append(all, "The [guards](../decisions/0047-findings.md) refuse this run, and it was accepted by hand: "+report.Escape(strings.Join(why, "; "))+".")
 	}
 	all = append(all, f.Doubt...)
-	open, pairs := 0, 0
+	open, forbidden, pairs := 0, 0, 0
 	for _, v := range d.Verdicts {
 		if v.Kind.AnswersQuestion() && !v.Secondary {
 			pairs++
-			if v.Decision == "undecided" {
+			switch {
+			case v.Unfit:
+				forbidden++
+			case v.Decision == "undecided":
 				open++
 			}
 		}
 	}
 	if open > 0 {
 		all = append(all, fmt.Sprintf("%d of %d headline verdicts are undecided.", open, pairs))
+	}
+	if forbidden > 0 {
+		all = append(all, fmt.Sprintf("%d of %d headline comparisons have no verdict, because a [guard](../method/statistics.md#guards) forbids it.", forbidden, pairs))
 	}
 	for i, warning := range d.Warnings {
 		if i == mostWarnings {

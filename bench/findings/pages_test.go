@@ -199,3 +199,21 @@ func TestAPictureHasNoRatioOfLostCalls(t *testing.T) {
 		}
 	}
 }
+
+// More rounds may decide what is undecided, and not what a guard forbids.
+func TestAPageCountsUndecidedVerdictsApartFromNone(t *testing.T) {
+	verdict := func(decision string, unfit bool) result.Verdict {
+		return result.Verdict{Kind: result.OfBaseline, Decision: decision, Unfit: unfit}
+	}
+	decided, open, none := verdict("better", false), verdict("undecided", false), verdict("undecided", true)
+	for want, verdicts := range map[string][]result.Verdict{
+		"- ": {decided},
+		"- 2 of 4 headline verdicts are undecided.": {decided, open, open, decided},
+		"- 2 of 4 headline verdicts are undecided.\n- 1 of 4 headline comparisons have no verdict, because a [guard](../method/statistics.md#guards) forbids it.": {decided, open, open, none},
+		"- 2 of 3 headline comparisons have no verdict, because a [guard](../method/statistics.md#guards) forbids it.":                                            {decided, none, none},
+	} {
+		if got := doubts(finding{}, result.Document{Verdicts: verdicts}); got != want {
+			t.Errorf("the doubts are %q, want %q", got, want)
+		}
+	}
+}

@@ -24,6 +24,9 @@ const never = "never"
 // notKnown is a value that rpclab could not measure.
 const notKnown = "?"
 
+// noVerdict is what a guard leaves. It is no undecided verdict, which more rounds may decide.
+const noVerdict = "no verdict"
+
 // notPerformed stands for the effects of an event that rpclab could not perform.
 const notPerformed = "failed"
 

@@ -117,3 +117,21 @@ func reasons(open []result.Verdict) (texts []string) {
 	}
 	return texts
 }
+
+// whyOpen says why verdicts are undecided, and why there is no verdict.
+func whyOpen(p *page, open []result.Verdict) {
+	var undecided, unfit []result.Verdict
+	for _, v := range open {
+		if v.Unfit {
+			unfit = append(unfit, v)
+		} else {
+			undecided = append(undecided, v)
+		}
+	}
+	for _, reason := range reasons(undecided) {
+		p.item("undecided: " + reason)
+	}
+	for _, reason := range reasons(unfit) {
+		p.item(noVerdict + ": " + reason)
+	}
+}

@@ -80,9 +80,7 @@ func toDecide(p *page, d result.Document) {
 			open = append(open, v)
 		}
 	}
-	for _, reason := range reasons(open) {
-		p.item("undecided: " + reason)
-	}
+	whyOpen(p, open)
 	longer(p, d)
 }
 
@@ -143,7 +141,7 @@ type CardLine struct {
 	metric   string // as in the document
 	Decision string // as in the document
 	Mark     string // +, −, = or ?
-	Word     string // faster, slower, as fast, undecided
+	Word     string // faster, slower, as fast, undecided, no verdict
 	Ratio    string // "–" where there is none
 	Interval string // "" where the rounds were too few for one
 	Reason   string // why it is undecided
@@ -190,12 +188,14 @@ func lineOf(v result.Verdict, edge float64) CardLine {
 		l.Mark = "="
 	default:
 		l.Mark, l.Word, l.Reason = "?", "undecided", clean(v.Reason)
-		if v.Cause != nil && v.Cause.Kind == result.CauseNotTested {
+		switch {
+		case v.Cause != nil && v.Cause.Kind == result.CauseNotTested:
 			l.Word = "not tested"
+		case v.Unfit:
+			l.Word = noVerdict
 		}
 	}
 	if v.OfLostCalls() {
-		l.Word = noVerdict
 		return l
 	}
 	if v.Ratio > 0 {

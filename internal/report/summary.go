@@ -232,8 +232,6 @@ func differenceInWords(d result.Document, arm, metric string, verdicts []result.
 	return noVerdict, false
 }
 
-const noVerdict = "no verdict"
-
 // reservations are what a reader must know before using the numbers, a line or two each.
 func reservations(p *page, d result.Document) {
 	if lost := lossesInWords(d); lost != "" && !asksAboutEvents(d) {

@@ -68,3 +68,25 @@ func TestFailedCallsHaveNoRatioInTheTable(t *testing.T) {
 		t.Errorf("columns %v, row %q; want no ratio of failed calls, and 2.00 in time to new backends", table.columns, row)
 	}
 }
+
+// More rounds may decide what is undecided, and not what a guard forbids.
+func TestAGuardLeavesNoVerdict(t *testing.T) {
+	open := []result.Verdict{{Metric: "latency_p99", A: "a", B: "b", Kind: result.OfBaseline, Decision: "undecided", Reason: "the clock is too coarse", Unfit: true},
+		{Metric: "latency_p50", A: "c", B: "b", Kind: result.OfBaseline, Decision: "undecided", Reason: "the difference may be zero"}}
+	for name, write := range map[string]func(*page){
+		"below the table":     func(p *page) { undecided(p, open, nil) },
+		"what it takes to go": func(p *page) { toDecide(p, result.Document{Verdicts: open}) },
+	} {
+		p := &page{}
+		write(p)
+		var items []string
+		for _, b := range p.blocks {
+			if b.kind == item {
+				items = append(items, b.text)
+			}
+		}
+		if diff := cmp.Diff([]string{"undecided: the difference may be zero", "no verdict: the clock is too coarse"}, items); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}

@@ -153,9 +153,7 @@ func undecided(p *page, open []result.Verdict, headline []string) {
 		}
 	}
 	p.grid(t)
-	for _, reason := range reasons(open) {
-		p.item("undecided: " + reason)
-	}
+	whyOpen(p, open)
 }
 
 // brackets is the interval, "" if there are too few rounds for one.
