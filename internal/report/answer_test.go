@@ -380,3 +380,29 @@ func TestAnAnswerNamesArmsWithoutAMeasurement(t *testing.T) {
 		}
 	}
 }
+
+func TestTheAnswerInFullHasALineForEachArm(t *testing.T) {
+	w := sampleArms()
+	one, two := result.Cell{"load.burst": 1}, result.Cell{"load.burst": 2}
+	cells := small(5, w[0], w[1])
+	other := verdict("latency_p50", "d", one, 1, .5, 2, "undecided", "baseline")
+	other.B = "pool"
+	cells.Verdicts = []result.Verdict{
+		verdict("latency_p50", "a", one, .5, .4, .6, "better", "baseline"), verdict("latency_p50", "a", two, .5, .4, .6, "better", "baseline"),
+		verdict("latency_p50", "c", one, 2, 1.5, 3, "worse", "baseline"), verdict("latency_p50", "c", two, 1, .5, 3, "undecided", "baseline"), other}
+	for want, d := range map[string]result.Document{
+		"Median:|new-channel is slower than shared (1.39 times as long).|endpointslice is as fast as shared (−1.0 % to +2.0 %: no difference that matters).|" +
+			"kuberesolver: undecided against shared (−8.0 % to +11 %).|P99:|new-channel is slower than shared (1.85 times as long).|endpointslice is faster than shared (0.94 times as long).": channels(),
+		"Median:|a is faster than shared (0.50 times as long).|c is slower than shared (2.00 times as long) at burst = 1; undecided at burst = 2 (−50 % to +200 %).|" +
+			"d: undecided against pool (−50 % to +100 %).": cells,
+		"Nothing was measured, so there is no answer.": base("channels", "Which?"),
+	} {
+		var texts []string
+		for _, e := range InFull(d) {
+			texts = append(texts, e.Text)
+		}
+		if got := strings.Join(texts, "|"); got != want {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+}

@@ -73,8 +73,8 @@ func ratios(p *page, c result.Comparison) {
 		}
 		p.grid(t)
 	}
-	for _, why := range reasons(open) {
-		p.item("undecided: " + why)
+	for _, why := range reasons("undecided", open) {
+		p.item(why)
 	}
 	if intervals > 0 {
 		p.note(runIntervalNote(level, headline, cmp.Or(c.Margin, 0.03)))

@@ -185,6 +185,14 @@ func metricNoun(metric string) string {
 	return shortName(metric)
 }
 
+// inMetric is "at p50" or "in elapsed time".
+func inMetric(metric string) string {
+	if isLatency(metric) {
+		return "at " + shortName(metric)
+	}
+	return "in " + metricNoun(metric)
+}
+
 // shortName is the metric without its quantity: p50, p99, capacity, client CPU.
 func shortName(metric string) string {
 	if name, is := percentile(metric); is {

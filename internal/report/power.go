@@ -85,8 +85,8 @@ func detectable(ratio float64) string {
 // longerInWords says with which flags a run detects a difference and how much longer it takes, in one line of
 // a summary.
 func longerInWords(d result.Document, l result.Longer) string {
-	return fmt.Sprintf("To detect %s at %s: %s, %s more (%s).",
-		percentOf(l.Difference), shortName(l.Metric), longerFlags(d, l), about(inMS(l.MoreMS)), timesFromTo(inMS(l.MoreCI[0]), inMS(l.MoreCI[1])))
+	return fmt.Sprintf("To detect a difference of %s %s, use %s: %s longer (%s).",
+		percentOf(l.Difference), inMetric(l.Metric), longerFlags(d, l), about(inMS(l.MoreMS)), timesFromTo(inMS(l.MoreCI[0]), inMS(l.MoreCI[1])))
 }
 
 // longerFlags are the flags of the longer run: those that gave this run its loads and its end.

@@ -18,7 +18,7 @@ func TestAnUndecidedRunSaysHowLongARunMustBe(t *testing.T) {
 		}
 	}
 	d.Longer = []result.Longer{{Metric: "latency_p50", Difference: 0.05, Rounds: 12, RoundsCI: [2]int{8, 40}, MoreMS: 40_000, MoreCI: [2]float64{15_000, 200_000}}}
-	want := "To detect 5 % at p50: --rounds 12, 40 s more (15 s to 3.3 min)."
+	want := "To detect a difference of 5 % at p50, use --rounds 12: 40 s longer (15 s to 3.3 min)."
 	for _, full := range []bool{false, true} {
 		var text bytes.Buffer
 		if err := Terminal(&text, d, Options{Full: full}); err != nil {
@@ -58,12 +58,12 @@ func TestAdviceDoesNotMakeASummaryLong(t *testing.T) {
 func TestALongerRunKeepsTheFlagsOfThisRun(t *testing.T) {
 	l := result.Longer{Metric: "latency_p50", Difference: 0.1, Rounds: 30, MoreMS: 40_000, MoreCI: [2]float64{15_000, 90_000}}
 	for want, d := range map[string]result.Document{
-		"To detect 10 % at p50: --rounds 30, 40 s more (15 to 90 s).":         {},
-		"To detect 10 % at p50: --quick --rounds 30, 40 s more (15 to 90 s).": {Quick: true, TimeLimitMS: 60_000, Ended: result.EndedRounds},
-		"To detect 10 % at p50: --for 1m5s, 40 s more (15 to 90 s).":          {TimeLimitMS: 25_000, Looks: []int{1, 2, 4}},
-		"To detect 10 % at p50: --quick --for 1m, 40 s more (15 to 90 s).":    {TimeLimitMS: 20_000, Quick: true, Ended: result.EndedTime},
-		"To detect 10 % at p50: --for 16m, 40 s more (15 to 90 s).":           {TimeLimitMS: 15 * 60_000, Looks: []int{1, 2, 4}},
-		"To detect 10 % at p50: --for 50s, 40 s more (15 to 90 s).":           {TimeLimitMS: 10_000, Looks: []int{1, 2, 4}},
+		"To detect a difference of 10 % at p50, use --rounds 30: 40 s longer (15 to 90 s).":         {},
+		"To detect a difference of 10 % at p50, use --quick --rounds 30: 40 s longer (15 to 90 s).": {Quick: true, TimeLimitMS: 60_000, Ended: result.EndedRounds},
+		"To detect a difference of 10 % at p50, use --for 1m5s: 40 s longer (15 to 90 s).":          {TimeLimitMS: 25_000, Looks: []int{1, 2, 4}},
+		"To detect a difference of 10 % at p50, use --quick --for 1m: 40 s longer (15 to 90 s).":    {TimeLimitMS: 20_000, Quick: true, Ended: result.EndedTime},
+		"To detect a difference of 10 % at p50, use --for 16m: 40 s longer (15 to 90 s).":           {TimeLimitMS: 15 * 60_000, Looks: []int{1, 2, 4}},
+		"To detect a difference of 10 % at p50, use --for 50s: 40 s longer (15 to 90 s).":           {TimeLimitMS: 10_000, Looks: []int{1, 2, 4}},
 	} {
 		if got := longerInWords(d, l); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)

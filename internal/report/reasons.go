@@ -8,7 +8,7 @@ import (
 
 // reason is why something is not known. All arms and figures with this reason share it.
 type reason struct {
-	text  string
+	text  string        // of an interval: its metric
 	cause *result.Cause // of the first; nil: a document of an older version has the text alone
 	arms  distinct
 	// The ranges of the figures.
@@ -59,9 +59,10 @@ func mergeKey(text string, c *result.Cause) any {
 	switch {
 	case c.Kind == result.CauseInterval:
 		return struct {
+			metric                  string
 			closes, differs, groups bool
 			margin                  float64
-		}{c.Needed > 0, c.Difference > 0, c.Groups, c.Margin}
+		}{text, c.Needed > 0, c.Difference > 0, c.Groups, c.Margin}
 	case c.Kind == result.CauseCalls && c.Arm == "":
 		return c.Kind
 	case c.Kind == result.CauseCalls, c.Kind == result.CauseFailedTrials, c.Kind == result.CauseLostCalls:
@@ -72,14 +73,22 @@ func mergeKey(text string, c *result.Cause) any {
 	return text
 }
 
+// item is the reason in a list of verdicts with this outcome. Where more rounds help, it names the arms.
+func (r reason) item(outcome string) string {
+	if r.cause != nil && r.cause.Kind == result.CauseInterval {
+		return "Not decided yet " + r.text + " for " + and(r.arms.list) + ": " + r.sentence()
+	}
+	return outcome + ": " + r.sentence()
+}
+
 // sentence is the reason with the ranges of its figures.
 func (r reason) sentence() string {
 	switch {
 	case r.cause == nil:
 	case r.cause.Kind == result.CauseInterval:
-		text := "the difference may be zero"
+		text := "the interval contains 0 %"
 		if r.difference.low > 0 {
-			text = fmt.Sprintf("a difference of %s %% may be under the margin of %.3g %%",
+			text = fmt.Sprintf("the difference is %s %%, and the margin %.3g %%",
 				fromTo(100*r.difference.low, 100*r.difference.high, ThreeDigits), 100*r.cause.Margin)
 		}
 		units := "rounds"
@@ -87,9 +96,9 @@ func (r reason) sentence() string {
 			units = "groups of cycles"
 		}
 		if r.needed.low == 0 {
-			return fmt.Sprintf("%s, and over 1000 %s would be needed to decide", text, units)
+			return fmt.Sprintf("%s. Over 1,000 %s would be needed.", text, units)
 		}
-		return fmt.Sprintf("%s: about %s %s in all would decide, if the noise stays", text, fromTo(r.needed.low, r.needed.high, number), units)
+		return fmt.Sprintf("%s. At this noise, %s %s in total would decide.", text, fromTo(r.needed.low, r.needed.high, number), units)
 	case r.cause.Kind == result.CauseCalls && r.cause.Arm == "":
 		return fmt.Sprintf("%s calls per backend in 1 s are too few to tell balance from chance; %s are enough",
 			fromTo(r.have.low, r.have.high, number), fromTo(r.needed.low, r.needed.high, number))
@@ -99,11 +108,13 @@ func (r reason) sentence() string {
 	return r.text
 }
 
-// reasons returns the reasons of undecided verdicts without repetitions.
-func reasons(open []result.Verdict) (texts []string) {
+// reasons returns the reasons of verdicts with this outcome, undecided or none, without repetitions: as items of a list.
+func reasons(outcome string, open []result.Verdict) (texts []string) {
 	var all mergedReasons
 	for _, v := range open {
 		switch {
+		case v.Cause != nil && v.Cause.Kind == result.CauseInterval:
+			all.add(inMetric(v.Metric), v.Cause, clean(v.A))
 		case v.Cause != nil:
 			all.add(clean(v.Reason), v.Cause, clean(v.Cause.Arm))
 		case v.Reason != "":
@@ -113,7 +124,7 @@ func reasons(open []result.Verdict) (texts []string) {
 		}
 	}
 	for _, r := range all.list {
-		texts = append(texts, r.sentence())
+		texts = append(texts, r.item(outcome))
 	}
 	return texts
 }
@@ -128,10 +139,7 @@ func whyOpen(p *page, open []result.Verdict) {
 			undecided = append(undecided, v)
 		}
 	}
-	for _, reason := range reasons(undecided) {
-		p.item("undecided: " + reason)
-	}
-	for _, reason := range reasons(unfit) {
-		p.item(noVerdict + ": " + reason)
+	for _, reason := range append(reasons("undecided", undecided), reasons(noVerdict, unfit)...) {
+		p.item(reason)
 	}
 }

@@ -187,16 +187,19 @@ func (r recovery) duration(ms float64) (text, unit string) {
 
 // answerOfEvents says which arms lost calls, and how soon each arm recovered from the first event that adds
 // backends and from the first that removes some. The table shows the other events.
-func answerOfEvents(d result.Document) string {
-	text := lostInWords(d) + unperformedInWords(d) + unfinishedInWords(d) + "." + beyondChance(d)
+func answerOfEvents(d result.Document) string { return strings.Join(eventSentences(d), "") }
+
+// eventSentences are those of the answer, each after the first with a space before it.
+func eventSentences(d result.Document) []string {
+	all := append([]string{lostInWords(d) + unperformedInWords(d) + unfinishedInWords(d) + "."}, filled(beyondChance(d))...)
 	said := map[int]bool{}
 	for _, r := range recoveries(d) {
 		if words := r.inWords(d); words != "" && !said[r.step] {
-			text += words
+			all = append(all, words)
 			said[r.step] = true
 		}
 	}
-	return text
+	return all
 }
 
 // unperformedInWords says which events rpclab could not perform, so that they could not cost calls; "": none.

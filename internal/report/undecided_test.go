@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,29 +14,32 @@ func TestEqualReasonsAreMerged(t *testing.T) {
 		return result.Verdict{Reason: reason, Cause: &result.Cause{Kind: kind, Arm: arm, Share: share}}
 	}
 	interval := func(needed, difference float64) result.Verdict {
-		return result.Verdict{Reason: "the interval …", Cause: &result.Cause{Kind: result.CauseInterval, Needed: needed, Difference: difference, Margin: 0.03}}
+		return result.Verdict{Metric: "latency_p50", A: fmt.Sprintf("a%g", needed), Reason: "the interval …", Cause: &result.Cause{Kind: result.CauseInterval, Needed: needed, Difference: difference, Margin: 0.03}}
 	}
 	groups := interval(30, 0)
 	groups.Cause.Groups = true
+	rate := interval(12, 0)
+	rate.Metric = "rate"
 	inRun := of(result.CauseCalls, "new", "in B, a trial of new has 300 calls", 0)
 	inRun.Cause.Run = "B"
-	got := reasons([]result.Verdict{
+	got := reasons("undecided", []result.Verdict{
 		of(result.CauseCalls, "pool", "a trial of pool has 300 calls; p99 needs 1000", 0),
 		of(result.CauseCalls, "new", "a trial of new has 300 calls; p99 needs 1000", 0),
 		of(result.CauseLostCalls, "pool", "2.5 % of the calls of pool failed", 0.025),
 		of(result.CauseLostCalls, "new", "3.5 % of the calls of new failed", 0.035),
 		of(result.CauseGenerator, "new", "the load generator was the bottleneck in new: 20 ms", 0),
 		of(result.CauseGenerator, "pool", "the load generator was the bottleneck in pool: 30 ms", 0),
-		interval(12, 0), interval(40, 0), interval(0, 0), interval(7, 0.02), interval(9, 0.025), groups, inRun,
+		interval(12, 0), interval(40, 0), interval(0, 0), interval(7, 0.02), interval(9, 0.025), groups, inRun, rate,
 	})
-	want := []string{"a trial of pool has 300 calls; p99 needs 1000. The same holds for new",
-		"2.5 % of the calls of pool failed", "3.5 % of the calls of new failed",
-		"the load generator was the bottleneck in new: 20 ms", "the load generator was the bottleneck in pool: 30 ms",
-		"the difference may be zero: about 12–40 rounds in all would decide, if the noise stays",
-		"the difference may be zero, and over 1000 rounds would be needed to decide",
-		"a difference of 2–2.5 % may be under the margin of 3 %: about 7–9 rounds in all would decide, if the noise stays",
-		"the difference may be zero: about 30 groups of cycles in all would decide, if the noise stays",
-		"in B, a trial of new has 300 calls"}
+	want := []string{"undecided: a trial of pool has 300 calls; p99 needs 1000. The same holds for new",
+		"undecided: 2.5 % of the calls of pool failed", "undecided: 3.5 % of the calls of new failed",
+		"undecided: the load generator was the bottleneck in new: 20 ms", "undecided: the load generator was the bottleneck in pool: 30 ms",
+		"Not decided yet at p50 for a12 and a40: the interval contains 0 %. At this noise, 12–40 rounds in total would decide.",
+		"Not decided yet at p50 for a0: the interval contains 0 %. Over 1,000 rounds would be needed.",
+		"Not decided yet at p50 for a7 and a9: the difference is 2–2.5 %, and the margin 3 %. At this noise, 7–9 rounds in total would decide.",
+		"Not decided yet at p50 for a30: the interval contains 0 %. At this noise, 30 groups of cycles in total would decide.",
+		"undecided: in B, a trial of new has 300 calls",
+		"Not decided yet in rate for a12: the interval contains 0 %. At this noise, 12 rounds in total would decide."}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("reasons (-want +got):\n%s", diff)
 	}
@@ -44,8 +48,8 @@ func TestEqualReasonsAreMerged(t *testing.T) {
 // A document of an older version has sentences without causes.
 func TestAReasonWithoutACauseIsPrintedUnchanged(t *testing.T) {
 	old := func(reason string) result.Verdict { return result.Verdict{Reason: reason} }
-	got := reasons([]result.Verdict{old("the difference may be zero (about 12)"), old("the difference may be zero (about 40)"), old("the difference may be zero (about 12)"), old("")})
-	want := []string{"the difference may be zero (about 12)", "the difference may be zero (about 40)", "the interval leaves both answers open"}
+	got := reasons("undecided", []result.Verdict{old("the difference may be zero (about 12)"), old("the difference may be zero (about 40)"), old("the difference may be zero (about 12)"), old("")})
+	want := []string{"undecided: the difference may be zero (about 12)", "undecided: the difference may be zero (about 40)", "undecided: the interval leaves both answers open"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("reasons (-want +got):\n%s", diff)
 	}
