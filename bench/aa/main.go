@@ -172,14 +172,32 @@ func (c *comparisons) table() string {
 // The goals: wrong runs of 60 with equal arms, and found differences of 20.
 const mostWrong, leastFound = 0.05, 0.8
 
+// found is the number of runs that call the slower arm slower at p50.
+func (c *comparisons) found() int {
+	if p50 := c.outcomes["latency_p50"]; p50 != nil {
+		return p50.decisions["worse"]
+	}
+	return 0
+}
+
+// answer begins the page.
+func answer(aa, five, ab *comparisons) string {
+	often := "At p50 and p99, a headline verdict was wrong in"
+	if aa.wrong+five.called == 0 {
+		often = "Never at p50 or p99: a headline verdict was wrong in"
+	}
+	return fmt.Sprintf("**%s %d of %d runs of two equal arms and in %d of %d runs of five. A server with a delay of 2.1 ms was called slower than one with 2.0 ms in %d of %d runs.**",
+		often, aa.wrong, aa.count, five.called, five.count, ab.found(), ab.count)
+}
+
 func markdown(aa, five, ab *comparisons, began time.Time) string {
 	var b strings.Builder
 	command := fmt.Sprintf("go run ./bench/aa -equal %d -families %d -different %d", aa.count, five.count, ab.count)
-	fmt.Fprintf(&b, "# How often does rpclab find a difference between an arm and itself?\n\n%s Other programs used %.0f %% of the CPU time in the median trial.\n\n"+
+	fmt.Fprintf(&b, "# How often does rpclab find a difference between an arm and itself?\n\n%s\n\n%s Other programs used %.0f %% of the CPU time in the median trial.\n\n"+
 		"The arms of a run take turns in blocks of 0.1 s, between a grpc-go server and client, at 2,000 calls/s. An arm has a value for each cycle of blocks; "+
 		"of p99 and p99.9 for each group of cycles with 1,000 or 10,000 calls, and a verdict needs four. An interval without 1 shows that two arms differ. "+
 		"The decision is \"different\" if the measured difference also exceeds the margin of 3 %%. The rate is the one that was asked for, unless an arm cannot keep up.\n\n",
-		runs.MadeBy(command, began, aa.machine), 100*verdict.Median(slices.Concat(aa.others, five.others, ab.others)))
+		answer(aa, five, ab), runs.MadeBy(command, began, aa.machine), 100*verdict.Median(slices.Concat(aa.others, five.others, ab.others)))
 	fmt.Fprintf(&b, "## Equal arms\n\n%d runs of `bench/aa/aa.yaml`, of %.0f s and %.0f calls of each arm. An interval without 1 is wrong. "+
 		"The headline metrics share 5 %% of error in a run; each of the other metrics has 5 %% of its own. Memory decides nothing: processes stay up in all rounds, so each arm has one value, and the interval is too narrow.\n\n%s\n",
 		aa.count, verdict.Median(aa.seconds), verdict.Median(aa.calls), aa.table())
@@ -189,10 +207,7 @@ func markdown(aa, five, ab *comparisons, began time.Time) string {
 		five.count, verdict.Median(five.seconds), verdict.Median(five.calls), five.table())
 	fmt.Fprintf(&b, "Runs with a headline verdict that calls two of the arms different: %d of %d. As a share of the runs, the goal of at most 5 %% is %s.\n\n",
 		five.called, five.count, reached(float64(five.called) <= mostWrong*float64(five.count)))
-	found := 0
-	if p50 := ab.outcomes["latency_p50"]; p50 != nil {
-		found = p50.decisions["worse"]
-	}
+	found := ab.found()
 	fmt.Fprintf(&b, "## A server with a delay of 2.0 ms and one of 2.1 ms\n\n%d runs of `bench/aa/ab.yaml`, of %.0f s and %.0f calls of each arm. The ratios are of the slower arm to the other.\n\n%s\n",
 		ab.count, verdict.Median(ab.seconds), verdict.Median(ab.calls), ab.table())
 	fmt.Fprintf(&b, "Runs that find the slower arm slower at p50: %d of %d. As a share of the runs, the goal of at least 16 of 20 is %s.\n", found, ab.count, reached(float64(found) >= leastFound*float64(ab.count)))

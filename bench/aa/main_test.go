@@ -46,7 +46,9 @@ func TestPageCountsDecisions(t *testing.T) {
 	}{
 		{comparisonsOf(19, 1), comparisonsOf(19, 1), comparisonsOf(4, 16), []string{
 			"interval: 1 of 20. As a share of the runs, the goal of at most 3 of 60 is reached", "different: 1 of 20. As a share of the runs, the goal of at most 5 % is reached", "at p50: 16 of 20. As a share of the runs, the goal of at least 16 of 20 is reached",
-			"| **latency_p50** | 40 | 1 | 1 | 19 | 0 | 1.000 | ±1.0 % |", "| rate | 0 | 0 | 19 | 0 | 0 | – | – |", "and 8000 calls of each arm"}},
+			"| **latency_p50** | 40 | 1 | 1 | 19 | 0 | 1.000 | ±1.0 % |", "| rate | 0 | 0 | 19 | 0 | 0 | – | – |", "and 8000 calls of each arm",
+			"**At p50 and p99, a headline verdict was wrong in 1 of 20 runs of two equal arms and in 1 of 20 runs of five. A server with a delay of 2.1 ms was called slower than one with 2.0 ms in 16 of 20 runs.**"}},
+		{comparisonsOf(20, 0), comparisonsOf(20, 0), faster, []string{"**Never at p50 or p99: a headline verdict was wrong in 0 of 20 runs of two equal arms and in 0 of 20 runs of five. "}},
 		{comparisonsOf(18, 2), comparisonsOf(18, 2), faster, []string{"interval: 2 of 20. As a share of the runs, the goal of at most 3 of 60 is missed", "different: 2 of 20. As a share of the runs, the goal of at most 5 % is missed", "at p50: 15 of 20. As a share of the runs, the goal of at least 16 of 20 is missed"}},
 	} {
 		text := markdown(c.aa, c.five, c.ab, time.Now())

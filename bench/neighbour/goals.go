@@ -141,6 +141,24 @@ func (o *outcome) width() float64 {
 	return verdict.Median(widths)
 }
 
+// answer begins the page.
+func answer(quiet, busy *tally) string {
+	wrong, verdicts, _ := contradictions(quiet, busy)
+	_, _, factor := widening(quiet, busy)
+	all, missed := goals(quiet, busy), []string{}
+	for _, g := range all {
+		if !g.reached {
+			missed = append(missed, g.text+" ("+g.measured+")")
+		}
+	}
+	text := fmt.Sprintf("**%s: beside a program that used half of a CPU, %d of %d verdicts contradicted the quiet runs or called the control different. %d of %d runs warned of the program, and intervals were %.2f times as wide.**",
+		map[bool]string{true: "No", false: "Yes"}[wrong == 0], wrong, verdicts, busy.warned, busy.count, factor)
+	if len(missed) > 0 {
+		text += fmt.Sprintf(" %d of %d goals were missed: %s.", len(missed), len(all), strings.Join(missed, "; "))
+	}
+	return text
+}
+
 // goalsTable is a table of the goals, and a sentence on what they do not check.
 func goalsTable(quiet, busy *tally) string {
 	var b strings.Builder

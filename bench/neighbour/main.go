@@ -167,9 +167,9 @@ func (r *tally) section(title string) string {
 }
 
 func markdown(quiet, busy *tally, began time.Time) string {
-	return fmt.Sprintf("# Does a busy neighbour change what the quick run of channels decides?\n\n%s "+
+	return fmt.Sprintf("# Does a busy neighbour change what the quick run of channels decides?\n\n%s\n\n%s "+
 		"Quiet runs and runs with the neighbour take turns. The neighbour computes in every 10 ms until it has used half of the CPU time of one CPU; "+
 		"in the median run it used %.0f %%.\n\n%s\n%s\n%s",
-		runs.MadeBy(fmt.Sprintf("go run ./bench/neighbour -runs %d", busy.count), began, quiet.machine),
+		answer(quiet, busy), runs.MadeBy(fmt.Sprintf("go run ./bench/neighbour -runs %d", busy.count), began, quiet.machine),
 		100*verdict.Median(busy.neighbour), goalsTable(quiet, busy), quiet.section("Quiet"), busy.section("With a neighbour that uses half of one CPU"))
 }

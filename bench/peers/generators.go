@@ -49,7 +49,7 @@ func rpclabLoad(t tools, api, reportFile string) generator {
 
 func wirebench(t tools) generator {
 	return generator{
-		Name: "its engine", Version: "this tree", Calls: [2]int{600_000, 200_000}, read: readWirebench,
+		Name: "rpclab's engine alone", Version: "this tree", Calls: [2]int{600_000, 200_000}, read: readWirebench,
 		Note: "`internal/wire` alone (`bench/wirebench`), one thread that does not yield, as `rpclab load` in an open loop; it checks the message of every answer",
 		run: func(addr string, calls int, s shape) command {
 			return command{args: []string{t.wirebench, "-calls", strconv.Itoa(calls), "-users", strconv.Itoa(s.Connections * s.Streams),

@@ -2,13 +2,14 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
 
 func (p page) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# What does a call cost rpclab, and other load generators?\n\nMade by `make bench-peers` on %s in %s, rounds: %d. %s.\n\n", p.Date, p.Took, p.Rounds, p.Machine)
+	fmt.Fprintf(&b, "# What does a call cost rpclab, and other load generators?\n\n%s\n\nMade by `make bench-peers` on %s in %s, rounds: %d. %s.\n\n", p.answer(), p.Date, p.Took, p.Rounds, p.Machine)
 	b.WriteString("Every generator makes a fixed number of calls, with the calls in flight of its table. CPU is the user and\nsystem time of its process, less that of a run with one call. The server's CPU is shown because the slower of\nthe two sets the calls/s. Figures are medians of the rounds, CPU with its range. In each round every generator\nruns once in every setting. Generators and servers share the machine.\n")
 	for target, title := range []string{
 		"## A minimal gRPC server\n\n`bench/answerer`: one thread, the same bytes for every call, one read and one write for all pending calls of a\nconnection.",
@@ -39,6 +40,25 @@ func (p page) markdown() string {
 	return b.String()
 }
 
+// answer begins the page.
+func (p page) answer() string {
+	var grpc, ofH2load, ofGHZ, http, ofWrk []float64
+	for target := range targets {
+		for _, s := range shapes(target) {
+			of := func(generator string) float64 { return median(p.costsOf(generator, target, s), perCall) }
+			if plain(target) {
+				http, ofWrk = append(http, of(ours)), append(ofWrk, of(ours)/of("wrk"))
+				continue
+			}
+			grpc, ofH2load, ofGHZ = append(grpc, of(ours)), append(ofH2load, of(ours)/of("h2load")), append(ofGHZ, of("ghz")/of(ours))
+		}
+	}
+	return fmt.Sprintf("**A gRPC call costs `rpclab load` %s to %s µs of CPU time: %.2f to %.2f of h2load's, and 1/%.0f to 1/%.0f of ghz's. "+
+		"An HTTP/1.1 request costs it %s to %s µs, %.2f to %.2f of wrk's.**",
+		digits(slices.Min(grpc)), digits(slices.Max(grpc)), slices.Min(ofH2load), slices.Max(ofH2load), slices.Max(ofGHZ), slices.Min(ofGHZ),
+		digits(slices.Min(http)), digits(slices.Max(http)), slices.Min(ofWrk), slices.Max(ofWrk))
+}
+
 // title distinguishes the two uses of a generator.
 func (g generator) title() string {
 	if g.Plain {
@@ -58,7 +78,7 @@ func (p page) table(b *strings.Builder, target int, s shape) {
 	default:
 		fmt.Fprintf(b, "\n50 calls in flight over %d connections:\n\n", s.Connections)
 	}
-	fmt.Fprintf(b, "| | CPU µs per call | × %s | the server's | calls/s | peak memory | start-up |\n|---|--:|--:|--:|--:|--:|--:|\n", base)
+	fmt.Fprintf(b, "| | CPU µs per call | × %s | server CPU µs per call | calls/s | peak memory | start-up |\n|---|--:|--:|--:|--:|--:|--:|\n", base)
 	reference := median(p.costsOf(base, target, s), perCall)
 	for _, g := range generatorsFor(p.Peers, target) {
 		costs := p.costsOf(g.Name, target, s)

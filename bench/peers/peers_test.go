@@ -31,7 +31,7 @@ func TestReportsOfOtherToolsAreParsed(t *testing.T) {
 	}{
 		"rpclab load": {readRpclab, report{file: []byte(`{"arms":[{"calls":10,"errors":{"UNAVAILABLE":2},"latency_ms":{"p50":0.5,"p90":1,"p99":1.5},"lateness_ms":{"p99":0.25},"resources":{"client":{"cpu_us_per_call":2.5}}}]}`)},
 			outcome{8, 500 * time.Microsecond, time.Millisecond, 1500 * time.Microsecond, 250 * time.Microsecond, 2500}},
-		"its engine": {readWirebench, report{stdout: []byte(`{"calls":10,"errors":{"UNAVAILABLE":2},"p90_ms":1,"p99_ms":1.5}`)}, outcome{8, 0, time.Millisecond, 1500 * time.Microsecond, 0, 0}},
+		"rpclab's engine alone": {readWirebench, report{stdout: []byte(`{"calls":10,"errors":{"UNAVAILABLE":2},"p90_ms":1,"p99_ms":1.5}`)}, outcome{8, 0, time.Millisecond, 1500 * time.Microsecond, 0, 0}},
 		"ghz": {readGhz, report{stdout: []byte(`{"statusCodeDistribution":{"OK":7},"latencyDistribution":[{"percentage":50,"latency":1},{"percentage":90,"latency":41},{"percentage":99,"latency":42}]}`)},
 			outcome{7, 1, 41, 42, 0, 0}},
 		"fortio": {readFortio, report{file: []byte(`{"RetCodes":{"SERVING":9},"DurationHistogram":{"Percentiles":[{"Percentile":90,"Value":0.125},{"Percentile":99,"Value":0.25}]}}`)},

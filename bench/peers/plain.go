@@ -29,7 +29,7 @@ func plainGenerators(t tools, dir, reportFile string) []generator {
 			},
 		},
 		{
-			Name: "its engine", Plain: true, Version: "this tree", Calls: calls, read: readWirebench,
+			Name: "rpclab's engine alone", Plain: true, Version: "this tree", Calls: calls, read: readWirebench,
 			Note: "`bench/wirebench -http`, which checks the body of every answer",
 			run: func(addr string, calls int, s shape) command {
 				users := strconv.Itoa(s.Connections)

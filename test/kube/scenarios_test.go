@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -179,7 +178,7 @@ func scenariosPage(all map[string][]measured) string {
 	var b strings.Builder
 	d := all["go"][0].Document
 	linux, _, _ := strings.Cut(d.Machine.Kernel, "-")
-	fmt.Fprintf(&b, `# Which way should gRPC calls reach the pods, in the five scenarios of the study?
+	fmt.Fprintf(&b, `# Which route should gRPC calls take to the pods, in the five scenarios of the study?
 
 %s
 
@@ -202,7 +201,7 @@ seconds. This command measures them again:
 `, scenariosAnswer(all), studyCPUs, gatewayCalls(d), time.Now().UTC().Format(time.DateOnly), d.Machine.CPUs, d.Machine.Model, linux, d.Machine.Kubernetes, len(d.Arms[0].Trials))
 	for _, languageName := range []string{"go", "python"} {
 		fmt.Fprintf(&b, "## %s\n\n", languageNames[languageName])
-		b.WriteString("| scenario | path | seconds | against headless | calls by pod |\n|---|---|--:|---|---|\n")
+		b.WriteString("| scenario | route | seconds | against headless | calls by pod |\n|---|---|--:|---|---|\n")
 		for i, m := range all[languageName] {
 			for _, arm := range m.Arms {
 				fmt.Fprintf(&b, "| %s | %s | %.2f | %s | %s |\n", scenarios[i].what, arm.Name, arm.ElapsedMS/1000, against(m.Document, arm.Name), shares(m.calls[arm.Name]))
@@ -217,7 +216,7 @@ seconds. This command measures them again:
 	return b.String()
 }
 
-// scenariosAnswer says how the other paths compare with headless. A case that is undecided is neither different nor equal.
+// scenariosAnswer says how the other routes compare with headless. A case that is undecided is neither different nor equal.
 func scenariosAnswer(all map[string][]measured) string {
 	cases, slower := 0, []float64{}
 	clusterIP, envoy := map[string][]string{}, map[string][]string{} // cases by decision
@@ -234,17 +233,25 @@ func scenariosAnswer(all map[string][]measured) string {
 			}
 		}
 	}
-	named := func(these []string) string {
-		if len(these) == cases {
-			return fmt.Sprintf("all %d cases", cases)
+	said := func(words, all string, these []string) string {
+		switch len(these) {
+		case 0:
+			return ""
+		case cases:
+			return fmt.Sprintf("\n%s in %s %d cases.", words, all, cases)
 		}
-		return cmp.Or(strings.Join(these, ", "), "no case")
+		return fmt.Sprintf("\n%s in %s.", words, strings.Join(these, ", "))
 	}
-	return fmt.Sprintf("**In %d of %d cases ClusterIP took longer than headless, %.1f to %.1f times as long, because one pod answered all calls.**\n"+
-		"ClusterIP was faster in %s, and as fast in %s. Whether it differs is undecided in %s.\n"+
-		"Envoy was slower than headless in %s, faster in %s, and as fast in %s. Whether it differs is undecided in %s.",
-		len(slower), cases, slices.Min(slower), slices.Max(slower), named(clusterIP["better"]), named(clusterIP["equivalent"]), named(clusterIP["undecided"]),
-		named(envoy["worse"]), named(envoy["better"]), named(envoy["equivalent"]), named(envoy["undecided"]))
+	use := "A headless Service"
+	if len(envoy["worse"]) == 0 {
+		use += " or Envoy"
+	}
+	return fmt.Sprintf("**%s, not ClusterIP: in %d of %d cases ClusterIP took %.2f to %.2f times as long as headless,\nbecause one pod answered all calls.**", use,
+		len(slower), cases, slices.Min(slower), slices.Max(slower)) +
+		said("ClusterIP was faster", "all", clusterIP["better"]) + said("ClusterIP was as fast", "all", clusterIP["equivalent"]) +
+		said("The run could not tell ClusterIP from headless", "any of the", clusterIP["undecided"]) +
+		said("Envoy was slower than headless", "all", envoy["worse"]) + said("Envoy was faster than headless", "all", envoy["better"]) +
+		said("Envoy was as fast as headless", "all", envoy["equivalent"]) + said("The run could not tell Envoy from headless", "any of the", envoy["undecided"])
 }
 
 // An undecided verdict is not a statement that two paths take the same time, and an equivalent one is no difference.
@@ -258,14 +265,14 @@ func TestTheAnswerOnTheScenariosSeparatesUndecidedFromEquivalent(t *testing.T) {
 		return measured{Document: d}
 	}
 	got := scenariosAnswer(map[string][]measured{"go": {of("worse", "undecided"), of("undecided", "equivalent"), of("equivalent", "better")}})
-	_, got, _ = strings.Cut(got, "\n")
-	want := "ClusterIP was faster in no case, and as fast in scenario 3 (one thread in servers) in Go. Whether it differs is undecided in scenario 2 (threads in both) in Go.\n" +
-		"Envoy was slower than headless in no case, faster in scenario 3 (one thread in servers) in Go, and as fast in scenario 2 (threads in both) in Go. " +
-		"Whether it differs is undecided in scenario 1 (one thread in both) in Go."
+	want := "**A headless Service or Envoy, not ClusterIP: in 1 of 3 cases ClusterIP took 2.00 to 2.00 times as long as headless,\nbecause one pod answered all calls.**\n" +
+		"ClusterIP was as fast in scenario 3 (one thread in servers) in Go.\nThe run could not tell ClusterIP from headless in scenario 2 (threads in both) in Go.\n" +
+		"Envoy was faster than headless in scenario 3 (one thread in servers) in Go.\nEnvoy was as fast as headless in scenario 2 (threads in both) in Go.\n" +
+		"The run could not tell Envoy from headless in scenario 1 (one thread in both) in Go."
 	if got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
-	if got := scenariosAnswer(map[string][]measured{"python": {of("worse", "undecided"), of("worse", "undecided")}}); !strings.HasSuffix(got, "as fast in no case. Whether it differs is undecided in all 2 cases.") {
+	if got := scenariosAnswer(map[string][]measured{"python": {of("worse", "undecided"), of("worse", "undecided")}}); !strings.HasSuffix(got, "answered all calls.**\nThe run could not tell Envoy from headless in any of the 2 cases.") {
 		t.Errorf("%s\nwant that all cases of Envoy are undecided", got)
 	}
 }
