@@ -26,11 +26,13 @@ type finding struct {
 	// Published says what the published number measured, and Changes what changes with languages and limits.
 	Published string `yaml:"published"`
 	Changes   string `yaml:"changes"`
-	// Answer is that of the README, and of a page whose report answers at length. {{ratio "ARM"}} is a ratio of the first
-	// headline metric besides balance, {{less "ARM"}} its difference to 1, {{p50 "ARM"}} a median, and {{lost "ARM"}} the share of calls that
-	// failed or were dropped, or their range over the cells. {{remains "ARM"}} is what remains of a published gap.
-	// Empty: the first clause of the report's answer.
+	// Answer is that of the README. {{ratio "ARM"}} is a ratio of the first headline metric besides balance,
+	// {{less "ARM"}} its difference to 1, {{p50 "ARM"}} a median, {{lost "ARM"}} the share of calls that failed or were
+	// dropped, {{remains "ARM"}} what remains of a published gap, and {{shown "HEADING" "ARM" "COLUMN"}} what a table of
+	// the report has. "ARM,ARM" is the range of several arms. Empty: the first clause of the report's answer.
 	Answer string `yaml:"answer"`
+	// Opening begins the page: the answer in whole sentences, in Markdown, with the same figures. Empty: the answer.
+	Opening string `yaml:"opening"`
 	// Cost says that the question is also about CPU time and memory, so the page has all of both.
 	Cost bool `yaml:"cost"`
 	// Quick says what a quick run does not decide, or which command does; empty: it decides what the experiment asks.

@@ -24,29 +24,24 @@ func drawn(f finding, s stored) map[string]string {
 	}
 }
 
-// mostWords are in the answer that opens a page. In place of a longer one stands that of the README, and the whole answer
-// follows the figures.
-const mostWords = 40
-
-// page has the answer first, then the figures, and then what a reader must know to use them.
+// page has the answer first, then the figures and the whole answer, and then what a reader must know to use them.
 func page(f finding, s stored) string {
 	d := s.document
 	said := report.SectionsOf(d)
 	picture := figureOf(d)
 	var b strings.Builder
-	first, more, _ := strings.Cut(said.Answer, ". ")
-	inFull := ""
-	if short, err := f.shortAnswer(d); err == nil && f.Answer != "" && len(strings.Fields(first)) > mostWords {
-		first, more, inFull = short, "", said.Answer
+	opening, err := f.opening(d)
+	if err != nil { // which the tables of all pages report
+		opening = "**" + report.Escape(said.Answer) + "**"
 	}
 	fmt.Fprintf(&b, "# %s: %s\n\n%s\n\n![%s](data/%s.svg)\n\n", f.Name, report.Escape(cmp.Or(f.Question, said.Question)),
-		strings.TrimSpace("**"+report.Escape(strings.TrimSuffix(first, "."))+".** "+report.Escape(more)), report.Escape(picture.title), f.Name)
+		opening, report.Escape(picture.title), f.Name)
 	summary := elements(said.Summary)
 	b.WriteString(summary + "\n")
 	if strings.Contains(summary, "†") {
 		b.WriteString("<sub>†: the load generator was the bottleneck.</sub>\n\n")
 	}
-	section(&b, "The answer in full", report.Escape(inFull))
+	section(&b, "The answer in full", elements(report.InFull(d)))
 	section(&b, "The arms", describe(d))
 	if rows := publishedRows(d); rows != "" {
 		section(&b, "Published and rpclab", "The published figures are those of "+study(d)+", measured on other hardware."+ofSize(d)+"\n\n"+rows)

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -86,7 +89,11 @@ func TestThePageOnConfoundsHasTheFiguresOfTheFindings(t *testing.T) {
 		if row[1] != "" {
 			name = row[1]
 		}
-		if rows[name]++; !strings.Contains(readText(t, repository.dir+"/data/"+name+".md"), " | "+row[2]+" |") {
+		tables := readText(t, repository.dir+"/data/"+name+".md")
+		if gap := regexp.MustCompile(`\| ([\d,.]+) [+−] ([\d,.]+) (m?s)`).FindStringSubmatch(row[0]); gap == nil || !hasRow(tables, row[2], gap[1], gap[2], gap[3]) {
+			t.Errorf("%s: all tables lack the baseline and the gap of %s", name, row[0])
+		}
+		if rows[name]++; !strings.Contains(tables, " | "+row[2]+" |") {
 			t.Errorf("%s: all tables lack %q: %s", name, row[2], row[0])
 		}
 	}
@@ -98,6 +105,70 @@ func TestThePageOnConfoundsHasTheFiguresOfTheFindings(t *testing.T) {
 		if document != nil && len(document.document.Accounts) > 0 && rows[f.Name] == 0 {
 			t.Errorf("%s has confounds, and the page on confounds has no row of them", f.Name)
 		}
+	}
+}
+
+// hasRow reports whether a table has a row of what remains of a gap, with these times as they are rounded here.
+func hasRow(tables, remains, baseline, gap, unit string) bool {
+	number := func(text string) float64 {
+		text, _, _ = strings.Cut(strings.NewReplacer(",", "", "-", "").Replace(text), " ")
+		v, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return math.NaN()
+		}
+		return v
+	}
+	scale, digit := 1.0, 1.0
+	if unit == "s" {
+		scale, digit = 1000, 100
+	}
+	for row := range strings.Lines(tables) {
+		has := func(text string) bool {
+			return slices.ContainsFunc(strings.Split(row, " | "), func(cell string) bool { return math.Abs(number(cell)-scale*number(text)) <= digit/2 })
+		}
+		if strings.Contains(row, " | "+remains+" |") && has(baseline) && has(gap) {
+			return true
+		}
+	}
+	return false
+}
+
+// The figures of an answer that was written by hand, or by another program than this one, are those of the page.
+func TestAnAnswerHasTheFiguresOfItsPage(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"aa", "confounds", "ladder-users", "neighbour", "peers"} {
+		text := readText(t, filepath.Join(repository.dir, name+".md"))
+		answer := regexp.MustCompile(`(?s)\A# [^\n]+\n\n\*\*(.+?)\*\*`).FindStringSubmatch(text)
+		if answer == nil {
+			t.Errorf("%s does not begin with an answer", name)
+			continue
+		}
+		rest := strings.ReplaceAll(text, answer[0], "")
+		for _, figure := range regexp.MustCompile(`\d[\d.,]*\d|\d`).FindAllString(answer[1], -1) {
+			if !regexp.MustCompile(`(^|[^\d.,])` + regexp.QuoteMeta(figure) + `($|[^\d])`).MatchString(rest) {
+				t.Errorf("%s: the answer has %s, which the page has not", name, figure)
+			}
+		}
+	}
+}
+
+// The page on pods counts the cases of its table.
+func TestTheAnswerOnPodsCountsItsTable(t *testing.T) {
+	t.Parallel()
+	text := readText(t, repository.dir+"/pods.md")
+	var slower []string
+	rows := regexp.MustCompile(`(?m)^\| [^|]+ \| clusterip \| [\d.]+ \| (\w+), ([\d.]+)`).FindAllStringSubmatch(text, -1)
+	for _, row := range rows {
+		if row[1] == "slower" {
+			slower = append(slower, row[2])
+		}
+	}
+	want := fmt.Sprintf("in %d of %d cases ClusterIP took %s to %s times", len(slower), len(rows), slices.Min(slower), slices.Max(slower))
+	if !strings.Contains(text, want) {
+		t.Errorf("the page lacks %q", want)
+	}
+	if envoy := strings.Count(text, "| envoy |"); envoy != len(rows) || strings.Count(text, "undecided,") != envoy+len(rows)-len(slower) {
+		t.Errorf("the page says that it could not tell Envoy from headless in any of %d cases, and its table differs", len(rows))
 	}
 }
 
@@ -178,6 +249,9 @@ func TestAnAnswerOfTheListHasTheRatiosOfTheDocument(t *testing.T) {
 		`One lost {{lost "one"}}, other {{lost "other"}}`:         "One lost 10 %, other none",
 		`Three lost {{lost "three"}}`:                             "the document has no arm three",
 		`One takes {{ratio`:                                       "answer of first",
+		`Both take {{ratio "one,two"}} times as long`:             "Both take 0.257–4 times as long",
+		`One takes {{shown "" "one" "p50 ms"}} ms`:                "One takes 2.00 ms",
+		`One takes {{shown "" "one" "p98 ms"}} ms`:                "the document shows no p98 ms of one",
 	} {
 		got, err := finding{Name: "first", Answer: text}.shortAnswer(d)
 		if err != nil {
@@ -185,6 +259,30 @@ func TestAnAnswerOfTheListHasTheRatiosOfTheDocument(t *testing.T) {
 		}
 		if !strings.Contains(got, want) {
 			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// A page begins with the answer of the list in whole sentences. A range of a table has its unit once.
+func TestAPageBeginsWithTheAnswerOfTheList(t *testing.T) {
+	for want, f := range map[string]finding{
+		"**It takes \\*\\*.**":            {Answer: "It takes **"},
+		"**It takes 1.5 times as long.**": {Answer: "another", Opening: `**It takes {{ratio "one"}} times as long.**`},
+	} {
+		if got, err := f.opening(compared()); err != nil || got != want {
+			t.Errorf("%q, %v, want %q", got, err, want)
+		}
+	}
+	for want, texts := range map[string][]string{
+		"147–1,178 ms": {"1,178 ms", "147 ms", "178 ms"}, "7": {"7", "7"}, "never": {"never"},
+		`1 ms and 2 s have different units`: {"1 ms", "2 s"}, `"never" is no figure`: {"1 ms", "never"},
+	} {
+		got, err := spanOfTexts(texts)
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.HasPrefix(got, want) {
+			t.Errorf("%q: %q, want %q", texts, got, want)
 		}
 	}
 }
