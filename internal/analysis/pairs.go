@@ -141,14 +141,25 @@ func toolsOf(pairs []armPair) []string {
 	return slices.Sorted(maps.Keys(used))
 }
 
-// changedSettings lists the settings that differ between two arms.
+// recordedLater are settings of loads that earlier versions of rpclab did not record. Later versions record them always.
+var recordedLater = []string{"data_hash", "metadata"}
+
+// changedSettings lists the settings that differ between two arms, and what differs of their calls and servers. What one
+// of the arms did not record is not known to differ.
 func changedSettings(a, b result.Arm) (all []result.Difference) {
 	left, right := a.SettingsByPath(), b.SettingsByPath()
+	if a.OwnService != nil && b.OwnService != nil {
+		maps.Copy(left, a.OwnService.ByPath())
+		maps.Copy(right, b.OwnService.ByPath())
+	}
 	paths := maps.Clone(left)
 	maps.Copy(paths, right)
 	for _, path := range slices.Sorted(maps.Keys(paths)) {
 		if within(path, "generator") {
 			continue // a load generator's measurements of itself are not settings
+		}
+		if slices.Contains(recordedLater, path) && (left[path] == nil || right[path] == nil) {
+			continue
 		}
 		l, r := asText(left[path]), asText(right[path])
 		if l != r && l != result.ShortenPaths(r) && result.ShortenPaths(l) != r { // one of the runs may have lost its paths
@@ -174,7 +185,7 @@ func asText(v any) string {
 }
 
 // decisive are the settings that change what an arm measures: what calls do, and how many are made.
-var decisive = []string{"workload", "load", "call", "stream", "messages", "think"}
+var decisive = []string{"workload", "load", "calls", "call", "data_hash", "metadata", "stream", "messages", "think"}
 
 // incomparable returns why an arm cannot be compared between two runs, or "" if it can.
 func incomparable(a, b result.Document, p armPair, allowed []string) string {

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -51,6 +52,35 @@ func armOf(trials []trial, arm experiment.Arm, cell map[string]any) result.Arm {
 		Control: arm.Control, Against: arm.Against, Describe: arm.Describe,
 		Route: t.route.Name, Channel: t.channel, Policy: t.policy,
 		PickedBy: string(t.route.PickedBy), Discovery: string(t.route.Discovery), Update: t.route.Update, Tool: t.route.Binary.Name, Untested: t.route.Untested,
-		Cell: cell, Config: t.Config.Map(), Bound: analysis.Bound(t.Config, t.workers),
+		Cell: cell, Config: t.Config.Map(), OwnService: serviceOf(t), Bound: analysis.Bound(t.Config, t.workers),
 	}
+}
+
+// serviceOf returns what the result has of the user's service that a trial calls; nil: rpclab's own servers.
+func serviceOf(t trial) *result.Service {
+	if t.user.Name == "" {
+		return nil
+	}
+	server := t.user.Server
+	s := result.Service{Calls: map[string]result.ServiceCall{}, TLS: t.user.TLS != nil, Server: result.ServiceServer{
+		Command: server.Command, Image: server.Image, Args: server.Args, Deployment: server.Deployment, Service: server.Service, Addresses: server.Addresses,
+	}}
+	for _, c := range t.job.Calls {
+		call := result.ServiceCall{Method: c.Method, From: c.From, Check: c.Check, Metadata: slices.Sorted(maps.Keys(c.Metadata))}
+		if c.HTTP != "" {
+			call.Method = c.HTTP + " " + c.Path
+		}
+		if c.Data != "" {
+			call.DataHash = result.DataHash(c.Data)
+		}
+		stream := result.ServiceCallStream{
+			Messages: c.Stream.MaxResponses, DurationMS: result.Milliseconds(c.Stream.MaxDuration), Requests: c.Stream.Requests,
+			PingPong: c.Stream.PingPong, Empty: !c.Stream.NeedsResponse,
+		}
+		if stream != (result.ServiceCallStream{}) {
+			call.Stream = &stream
+		}
+		s.Calls[c.Name] = call
+	}
+	return &s
 }

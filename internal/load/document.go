@@ -121,7 +121,7 @@ func (l *Load) config() map[string]any {
 	config := map[string]any{
 		"engine": settings.engine(), "processors": settings.threads(), "target": settings.Target, "call": l.method, "load": settings.describe(l.pace),
 		"open": l.pace.Open(), "in_flight": l.pace.InFlight(), "timeout": settings.Timeout.String(),
-		"messages": l.messages.Len(), "warmup": settings.Warmup, "tls": settings.usesTLS(),
+		"messages": l.messages.Len(), "data_hash": l.dataHash, "metadata": settings.metadataNames(), "warmup": settings.Warmup, "tls": settings.usesTLS(),
 	}
 	if closed, ok := l.pace.(pace.Closed); ok && closed.Think > 0 {
 		config["think"] = closed.Think.String()

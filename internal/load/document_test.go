@@ -1,6 +1,7 @@
 package load
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -69,5 +70,25 @@ func TestResponsesWithoutAServerCountAsThoseOfTheTarget(t *testing.T) {
 	trial := load.Trial(result.Trial{}, seen, time.Time{})
 	if timeline := trial.Timeline.Backends["a:1"]; trial.Backends["a:1"] != 3 || len(timeline) == 0 || timeline[0] != 3 {
 		t.Errorf("the target answered %v, in time %v; want 3 responses", trial.Backends, trial.Timeline.Backends)
+	}
+}
+
+// Two loads with other data are not the same load. Values of metadata can be secrets.
+func TestAResultHasAHashOfTheDataAndTheNamesOfMetadata(t *testing.T) {
+	config := func(data string) map[string]any {
+		load := Load{pace: pace.Rate{PerSecond: 1}, settings: Settings{
+			Data: data, Stdin: strings.NewReader(`{"n": 3}`), HTTP: "POST", Metadata: []string{"X-Tag: b", "authorization: hunter2", "x-tag: a"},
+		}}
+		if err := load.readMessages(nil); err != nil {
+			t.Fatal(err)
+		}
+		return load.config()
+	}
+	small, large := config(`{"n": 3}`), config(`{"n": 20000}`)
+	if small["data_hash"] == large["data_hash"] || small["data_hash"] != config("@-")["data_hash"] {
+		t.Errorf("the hashes are %v of small data, %v of large data, and %v of the small data from standard input", small["data_hash"], large["data_hash"], config("@-")["data_hash"])
+	}
+	if names := fmt.Sprint(small["metadata"]); names != "[authorization x-tag]" {
+		t.Errorf("the metadata is %s, want its names alone", names)
 	}
 }

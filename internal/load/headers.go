@@ -45,6 +45,17 @@ func splitMetadata(line string) (key, value string, err error) {
 	return key, value, nil
 }
 
+// metadataNames returns the names of the metadata, which [Settings.Check] has checked, sorted.
+func (s Settings) metadataNames() []string {
+	names := []string{}
+	for _, line := range s.Metadata {
+		name, _, _ := strings.Cut(line, ":")
+		names = append(names, strings.ToLower(strings.TrimSpace(name)))
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 func isTemplate(value string) bool { return strings.Contains(value, "{{") }
 
 // metadataTemplate is metadata with a value of its own in each call.

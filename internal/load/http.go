@@ -80,7 +80,7 @@ func (l *Load) openHTTP(ctx context.Context) error {
 	}
 	security = withServerName(security, settings.authority(to.Host))
 	l.to.authority = cmp.Or(host, settings.authority(to.Host))
-	if l.messages, err = settings.messages(nil); err != nil {
+	if err = l.readMessages(nil); err != nil {
 		return err
 	}
 	config := wireConfig{

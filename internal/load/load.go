@@ -21,6 +21,7 @@ type Load struct {
 	pace      pace.Pace
 	stream    *stream.Stream // nil: unary
 	messages  *data.Messages
+	dataHash  string
 	templates bool   // metadata has templates
 	to        target // which it dials
 	client    Client
@@ -106,25 +107,26 @@ func (l *Load) unlikeSelfTest() string {
 // Close closes the connections.
 func (l *Load) Close() error { return l.client.Close() }
 
-// messages parses the data as messages of a type; nil: as an HTTP request body.
-func (s Settings) messages(of protoreflect.MessageDescriptor) (*data.Messages, error) {
+// readMessages parses the data as messages of a type; nil: as an HTTP request body.
+func (l *Load) readMessages(of protoreflect.MessageDescriptor) error {
+	s := l.settings
 	text, name, err := data.Read(s.Data, s.Stdin)
 	if err != nil {
-		return nil, request.Invalid(err)
+		return request.Invalid(err)
 	}
-	if s.Binary {
-		return data.Binary(text), nil
-	}
-	var all *data.Messages
-	if of == nil {
-		all, err = data.Text(name, text)
-	} else {
-		all, err = data.JSON(name, text, of)
+	l.dataHash = result.DataHash(string(text))
+	switch {
+	case s.Binary:
+		l.messages = data.Binary(text)
+	case of == nil:
+		l.messages, err = data.Text(name, text)
+	default:
+		l.messages, err = data.JSON(name, text, of)
 	}
 	if err != nil {
-		return nil, request.Invalid(err)
+		return request.Invalid(err)
 	}
-	return all, nil
+	return nil
 }
 
 // ServerProcesses returns the [measure.LocalListeners] on the addresses of the target.

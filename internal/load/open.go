@@ -55,7 +55,7 @@ func (l *Load) openGRPC(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if l.messages, err = settings.messages(found.Input()); err != nil {
+	if err = l.readMessages(found.Input()); err != nil {
 		return err
 	}
 	if l.stream, err = stream.New(settings.streams(), found, stream.Flags); err != nil {

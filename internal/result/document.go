@@ -246,6 +246,8 @@ type Arm struct {
 	Policy    string         `json:"policy,omitempty"` // load balancing policy, such as round_robin; empty: the route has no choice
 	Cell      Cell           `json:"cell"`
 	Config    map[string]any `json:"config"`
+	// OwnService is the user's service that the arm calls; nil: rpclab's own servers, or the document is older.
+	OwnService *Service `json:"service,omitempty"`
 	// PickedBy is what picks the backend: client or proxy (for each call), kernel (for each
 	// connection) or nobody. Discovery is how the client discovers new backends: dns, watch or
 	// xds; empty: not at all. Update is one clause on how, and how soon, a change arrives.

@@ -106,6 +106,15 @@ func (a Arm) readConfig(into any) {
 // SettingsByPath maps the path of each field of the configuration, such as load.burst, to its value.
 func (a Arm) SettingsByPath() map[string]any { return byPath(a.Config) }
 
+// ByPath maps the path of each field that is set, such as calls.get.method, to its value.
+func (s Service) ByPath() map[string]any {
+	fields := map[string]any{}
+	if text, err := json.Marshal(s); err == nil {
+		_ = json.Unmarshal(text, &fields) // it is an object
+	}
+	return byPath(fields)
+}
+
 func byPath(config map[string]any) map[string]any {
 	all := map[string]any{}
 	for name, v := range config {

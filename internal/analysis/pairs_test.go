@@ -1,0 +1,93 @@
+package analysis
+
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"rpclab/internal/result"
+)
+
+// runOfService is a run of an arm that calls a service.
+func runOfService(t *testing.T, change func(*result.Service)) result.Document {
+	t.Helper()
+	d := runOf(t, 10, 10, 10, 10)
+	s := result.Service{
+		Calls:  map[string]result.ServiceCall{"get": {Method: "shop.Orders/Get", DataHash: "12ab", Check: "answer.ok", Metadata: []string{"authorization"}}},
+		Server: result.ServiceServer{Command: []string{"./shop", "{{.Address}}"}},
+	}
+	change(&s)
+	d.Arms[0].Config = map[string]any{"service": "shop", "workload": map[string]any{"call": "get"}}
+	d.Arms[0].OwnService = &s
+	return d
+}
+
+func call(change func(*result.ServiceCall)) func(*result.Service) {
+	return func(s *result.Service) {
+		changed := s.Calls["get"]
+		change(&changed)
+		s.Calls["get"] = changed
+	}
+}
+
+// A gate would pass or fail because the call is another one.
+func TestAnArmWithAnotherCallIsNotCompared(t *testing.T) {
+	for what, change := range map[string]func(*result.ServiceCall){
+		"calls.get.method: shop.Orders/Get in A, shop.Orders/Head in B":               func(c *result.ServiceCall) { c.Method = "shop.Orders/Head" },
+		"calls.get.data_hash: 12ab in A, not set in B":                                func(c *result.ServiceCall) { c.DataHash = "" },
+		"calls.get.check: answer.ok in A, not set in B":                               func(c *result.ServiceCall) { c.Check = "" },
+		"calls.get.stream.messages: not set in A, 3 in B":                             func(c *result.ServiceCall) { c.Stream = &result.ServiceCallStream{Messages: 3} },
+		`calls.get.metadata: ["authorization"] in A, ["authorization","x-size"] in B`: func(c *result.ServiceCall) { c.Metadata = append(c.Metadata, "x-size") },
+	} {
+		path, _, _ := strings.Cut(what, ": ")
+		a, b := runOfService(t, func(*result.Service) {}), runOfService(t, call(change))
+		c := Compare(a, b, CompareOptions{Gates: gates(t, "p50 ratio < 2")})
+		if want := what + " (--allow " + path + " if that is what you compare)"; len(c.Gates) > 0 || len(c.Refused) != 1 || c.Refused[0].Reason != want {
+			t.Errorf("refused are %+v, want the reason %q", c.Refused, want)
+		}
+		if len(Compare(a, b, CompareOptions{Allow: []string{"calls"}}).Ratios) == 0 {
+			t.Errorf("%s: the runs are not compared, although --allow names the difference", path)
+		}
+	}
+}
+
+// Two versions of a server are what users compare.
+func TestAnotherServerIsListedAndCompared(t *testing.T) {
+	a := runOfService(t, func(*result.Service) {})
+	b := runOfService(t, func(s *result.Service) { s.Server = result.ServiceServer{Image: "shop:2"}; s.TLS = true })
+	c := Compare(a, b, CompareOptions{})
+	want := []result.Difference{
+		{Kind: "setting", What: "server.command", Arm: "shared", A: `["./shop","{{.Address}}"]`},
+		{Kind: "setting", What: "server.image", Arm: "shared", B: "shop:2"},
+		{Kind: "setting", What: "tls", Arm: "shared", B: "true"},
+	}
+	if diff := cmp.Diff(want, c.Differences); diff != "" || len(c.Ratios) == 0 {
+		t.Errorf("%d ratios, and differences (-want +got):\n%s", len(c.Ratios), diff)
+	}
+	if _, err := MergeRuns([]result.Document{a, b}); err == nil || !strings.Contains(err.Error(), "server.command is") {
+		t.Errorf("runs of two servers are merged: %v", err)
+	}
+}
+
+func TestWhatAnEarlierVersionDidNotRecordDoesNotDiffer(t *testing.T) {
+	before := runOfService(t, func(*result.Service) {})
+	before.Arms[0].OwnService = nil
+	if c := Compare(before, runOfService(t, func(*result.Service) {}), CompareOptions{}); len(c.Ratios) == 0 || len(c.Differences) > 0 {
+		t.Errorf("refused are %+v, and differences %+v; want none", c.Refused, c.Differences)
+	}
+	load := func(settings map[string]any) result.Document {
+		d := runOf(t, 10, 10, 10, 10)
+		d.Arms[0].Config = map[string]any{"engine": "wire", "call": "shop.Orders/Get"}
+		maps.Copy(d.Arms[0].Config, settings)
+		return d
+	}
+	sent := load(map[string]any{"data_hash": "12ab", "metadata": []any{}})
+	if c := Compare(load(nil), sent, CompareOptions{}); len(c.Ratios) == 0 || len(c.Differences) > 0 {
+		t.Errorf("a load: refused are %+v, and differences %+v; want none", c.Refused, c.Differences)
+	}
+	if c := Compare(load(map[string]any{"data_hash": "34cd", "metadata": []any{}}), sent, CompareOptions{}); len(c.Refused) != 1 || !strings.HasPrefix(c.Refused[0].Reason, "data_hash: 34cd in A, 12ab in B") {
+		t.Errorf("a load with other data: refused are %+v", c.Refused)
+	}
+}
