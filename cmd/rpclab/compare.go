@@ -40,8 +40,8 @@ it. When rpclab cannot tell, the exit code is 1 too, unless --undecided pass
 says otherwise. Gates can test
 ` + wrapWords(analysis.GateMetrics()) + `.
 
-Arms whose workload or load differs are not compared, nor are --quick runs with
-full runs, unless --allow names the setting that may differ. There is no verdict
+Arms whose workload, load or events differ are not compared, nor are --quick
+runs with full runs, unless --allow names what may differ. There is no verdict
 when other programs used half of the CPU time or more in one of the runs, unless
 --allow names busy.`,
 		Example: `  rpclab compare 20261119 latest

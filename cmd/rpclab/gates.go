@@ -32,7 +32,7 @@ const (
 func (f *gateFlags) register(flags *pflag.FlagSet, ratio string) {
 	flags.StringArrayVar(&f.texts, "gate", nil, "`condition` on the ratio of "+ratio+" (repeatable)")
 	flags.StringVar(&f.undecided, "undecided", undecidedFails, "fail or pass: the outcome of a gate that rpclab cannot tell, or of an arm that it cannot compare")
-	flags.StringSliceVar(&f.allow, "allow", nil, "`path` of a workload or load setting that may differ between the runs; also experiment, quick or busy (repeatable)")
+	flags.StringSliceVar(&f.allow, "allow", nil, "`path` of a workload or load setting that may differ between the runs; also experiment, events, quick or busy (repeatable)")
 }
 
 // parse returns the gates if the flags are right.

@@ -26,7 +26,7 @@ type PerformedEvent struct {
 // start of the load.
 func (a PerformedEvent) Result(start time.Time) result.Event {
 	action, count := a.Action()
-	e := result.Event{AtMS: result.Milliseconds(a.Time.Sub(start)), What: a.String(), Action: result.Action(action), Count: count,
+	e := result.Event{AtMS: result.Milliseconds(a.Time.Sub(start)), DueMS: new(result.Milliseconds(a.At)), What: a.String(), Action: result.Action(action), Count: count,
 		Resets: a.Cut != nil && a.Cut.How == "reset", Affected: a.Backends}
 	if a.Err != nil {
 		e.Error = a.Err.Error()

@@ -1,7 +1,6 @@
 package analysis
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -94,9 +93,6 @@ func lastCycle(d result.Document) (last int) {
 func difference(a, b result.Document, pairs []armPair, alone []result.Refusal) string {
 	if a.Experiment != b.Experiment {
 		return fmt.Sprintf("one is of %s, the other of %s", a.Experiment, b.Experiment)
-	}
-	if one, other := cmp.Or(a.Design, "isolated"), cmp.Or(b.Design, "isolated"); one != other { // an older document names none
-		return fmt.Sprintf("design is %s in one, %s in the other", one, other)
 	}
 	if len(alone) > 0 {
 		return "only one has " + place(result.Arm{Name: alone[0].Arm, Cell: alone[0].Cell})

@@ -1,12 +1,14 @@
 package analysis
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"rpclab/internal/result"
 )
@@ -117,6 +119,7 @@ func differences(a, b result.Document, pairs []armPair) (all []result.Difference
 	for _, name := range toolsOf(pairs) {
 		differ("version", name, machineA.Tools[name], machineB.Tools[name])
 	}
+	differ("run", "design", cmp.Or(a.Design, "isolated"), cmp.Or(b.Design, "isolated")) // an older document names none
 	differ("run", "quick", a.Quick, b.Quick)
 	differ("run", "partial", a.Partial, b.Partial)
 	for _, p := range pairs {
@@ -152,6 +155,7 @@ func changedSettings(a, b result.Arm) (all []result.Difference) {
 		maps.Copy(left, a.OwnService.ByPath())
 		maps.Copy(right, b.OwnService.ByPath())
 	}
+	left["events"], right["events"] = eventsInWords(a, b)
 	paths := maps.Clone(left)
 	maps.Copy(paths, right)
 	for _, path := range slices.Sorted(maps.Keys(paths)) {
@@ -169,6 +173,38 @@ func changedSettings(a, b result.Arm) (all []result.Difference) {
 	return all
 }
 
+// eventsInWords returns the events of two arms as texts that are equal if the events are. Texts have the times of
+// events if both arms recorded them.
+func eventsInWords(a, b result.Arm) (left, right string) {
+	inA, inB := plannedEvents(a), plannedEvents(b)
+	if inA == nil || inB == nil {
+		return "", ""
+	}
+	timed := !slices.ContainsFunc(slices.Concat(inA, inB), func(e result.Event) bool { return e.DueMS == nil })
+	inWords := func(events []result.Event) string {
+		var all []string
+		for _, e := range events {
+			text := e.What
+			if timed {
+				text += " at " + time.Duration(*e.DueMS*float64(time.Millisecond)).String()
+			}
+			all = append(all, text)
+		}
+		return strings.Join(all, ", ")
+	}
+	return inWords(inA), inWords(inB)
+}
+
+// plannedEvents returns the events of an arm, also those that rpclab could not perform; nil: not known.
+func plannedEvents(arm result.Arm) (most []result.Event) {
+	for _, t := range arm.Trials {
+		if t.Failed == "" && (most == nil || len(t.Events) > len(most)) {
+			most = append([]result.Event{}, t.Events...)
+		}
+	}
+	return most
+}
+
 // asText formats a value, the same before and after a round trip through JSON; "" for nil.
 func asText(v any) string {
 	switch v := v.(type) {
@@ -184,8 +220,8 @@ func asText(v any) string {
 	return string(text)
 }
 
-// decisive are the settings that change what an arm measures: what calls do, and how many are made.
-var decisive = []string{"workload", "load", "calls", "call", "data_hash", "metadata", "stream", "messages", "think"}
+// decisive are the settings that change what an arm measures: what calls do, how many are made, and the events during them.
+var decisive = []string{"workload", "load", "calls", "call", "data_hash", "metadata", "stream", "messages", "think", "events"}
 
 // incomparable returns why an arm cannot be compared between two runs, or "" if it can.
 func incomparable(a, b result.Document, p armPair, allowed []string) string {

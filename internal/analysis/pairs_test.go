@@ -91,3 +91,55 @@ func TestWhatAnEarlierVersionDidNotRecordDoesNotDiffer(t *testing.T) {
 		t.Errorf("a load with other data: refused are %+v", c.Refused)
 	}
 }
+
+// Events are what the load meets: without the kill, no call fails.
+func TestArmsWithOtherEventsAreNotCompared(t *testing.T) {
+	with := func(events ...result.Event) result.Document {
+		d := runOf(t, 10, 10, 10, 10)
+		for i := range d.Arms[0].Trials {
+			d.Arms[0].Trials[i].Events = events
+		}
+		return d
+	}
+	kill := func(due float64) result.Event { return result.Event{What: "kill 2", AtMS: due + 0.3, DueMS: &due} }
+	scale := result.Event{What: "scale 4", Error: "the load ended before the event"}
+	for want, c := range map[string]struct{ a, b result.Document }{
+		"events: kill 2 at 200ms in A, not set in B":        {with(kill(200)), with()},
+		"events: kill 2 at 200ms in A, kill 2 at 1.5s in B": {with(kill(200)), with(kill(1500))},
+		"events: kill 2 in A, kill 2, scale 4 in B":         {with(kill(200)), with(kill(200), scale)}, // of an earlier version
+	} {
+		want += " (--allow events if that is what you compare)"
+		if got := Compare(c.a, c.b, CompareOptions{}); len(got.Ratios) > 0 || len(got.Refused) != 1 || got.Refused[0].Reason != want {
+			t.Errorf("refused are %+v, want the reason %q", got.Refused, want)
+		}
+		if got := Compare(c.a, c.b, CompareOptions{Allow: []string{"events"}}); len(got.Ratios) == 0 || len(got.Differences) != 1 {
+			t.Errorf("%s: with --allow events there are %d ratios, and the differences %+v; want some, and one", want, len(got.Ratios), got.Differences)
+		}
+		if _, err := MergeRuns([]result.Document{c.a, c.b}); err == nil {
+			t.Errorf("%s: the runs are merged", want)
+		}
+	}
+	failed := with()
+	for i := range failed.Arms[0].Trials {
+		failed.Arms[0].Trials[i].Failed = "the server did not start"
+	}
+	older := kill(0)
+	older.DueMS = nil
+	for name, c := range map[string]struct{ a, b result.Document }{
+		"the same, of two versions": {with(older), with(kill(200))}, "unknown": {with(kill(200)), failed},
+	} {
+		if got := Compare(c.a, c.b, CompareOptions{}); len(got.Refused) > 0 || len(got.Differences) > 0 {
+			t.Errorf("%s: refused are %+v, and the differences %+v; want none", name, got.Refused, got.Differences)
+		}
+	}
+}
+
+func TestAnotherDesignIsListed(t *testing.T) {
+	b := runOf(t, 10, 10, 10, 10)
+	b.Design = "interleaved"
+	c := Compare(runOf(t, 10, 10, 10, 10), b, CompareOptions{})
+	want := []result.Difference{{Kind: "run", What: "design", A: "isolated", B: "interleaved"}}
+	if diff := cmp.Diff(want, c.Differences); diff != "" || len(c.Ratios) == 0 {
+		t.Errorf("%d ratios, and differences (-want +got):\n%s", len(c.Ratios), diff)
+	}
+}

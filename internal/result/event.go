@@ -6,7 +6,9 @@ type Event struct {
 	Cell  Cell    `json:"cell,omitempty"`
 	Round int     `json:"round,omitempty"`
 	AtMS  float64 `json:"at_ms"` // since the start of the trial's load
-	What  string  `json:"what"`  // scale 10, kill 1
+	// DueMS is when it was due, since the start of the load; nil: the document is older.
+	DueMS *float64 `json:"due_ms,omitempty"`
+	What  string   `json:"what"` // scale 10, kill 1
 	// Action is the kind of change. Count is the number of affected backends or, for scale, the
 	// new number. Resets says that the event reset connections; their backends stay in service.
 	Action Action `json:"action,omitempty"`
