@@ -3,6 +3,7 @@ package analysis
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
 
 	"rpclab/internal/result"
@@ -180,7 +181,7 @@ func (r *rates) merged() (perSecond float64, window *result.Window) {
 func capacities(trials []result.Trial) *result.Capacities {
 	var all *result.Capacities
 	var rates []float64
-	missed := 0 // searches in which not even the lowest rate held
+	missed, above := 0, 0 // searches in which not even the lowest rate held, and in which even the highest did
 	for _, t := range trials {
 		if t.Capacity == nil {
 			continue
@@ -192,6 +193,9 @@ func capacities(trials []result.Trial) *result.Capacities {
 		if lowestFailed(t) {
 			missed, rates = missed+1, append(rates, 0)
 		}
+		if highestHolds(t) {
+			above, rates = above+1, append(rates, math.Inf(1))
+		}
 		if t.Failed != "" || rate == 0 {
 			continue
 		}
@@ -202,7 +206,7 @@ func capacities(trials []result.Trial) *result.Capacities {
 		all.Count++
 		rates = append(rates, rate)
 	}
-	if 2*missed < len(rates) {
+	if 2*missed < len(rates) && 2*above < len(rates) {
 		all.Rate = verdict.Median(rates)
 	}
 	return all

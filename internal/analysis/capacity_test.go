@@ -101,6 +101,24 @@ func TestTheMedianCapacityCountsRoundsWithoutARate(t *testing.T) {
 	}
 }
 
+// A round in which even the highest rate holds has a higher capacity than the others.
+func TestTheMedianCapacityCountsRoundsWithoutALimit(t *testing.T) {
+	for above, want := range []float64{1990, 1990, 0, 0, 0} {
+		d := searched([]float64{2020, 2000, 1980, 1970}, []float64{1, 1, 1, 1})
+		for i := range above {
+			c := d.Arms[0].Trials[i].Capacity
+			c.Rate, c.Holds, c.End = 0, 2100, string(search.HighestHolds)
+		}
+		d = Assemble(d)
+		if c := d.Arms[0].Capacity; c.Rate != want || c.Count != 4-above {
+			t.Errorf("with %d of 4 rounds without a limit the capacity is %+v, want %g", above, *c, want)
+		}
+		if r := ratioOf(t, Compare(onlyArm(d, 0), onlyArm(d, 0), CompareOptions{}), "capacity"); r.A != want {
+			t.Errorf("with %d of 4 rounds without a limit the capacity in a comparison is %g, want %g", above, r.A, want)
+		}
+	}
+}
+
 func TestASearchWithoutAnEstimateIsUndecided(t *testing.T) {
 	d := searched([]float64{200, 202, 0, 201, 200, 198}, []float64{100, 101, 99, 100, 100, 100})
 	if v := d.Verdicts[0]; v.Decision != "undecided" || v.Reason == "" {

@@ -40,8 +40,8 @@ func (p Probe) Latency() Histogram {
 
 // Capacities summarizes the searches of an arm.
 type Capacities struct {
-	// Rate is the median in calls/s of the searches that have an estimate, and of those in which not even the lowest rate
-	// held, as 0. It is 0 if the median is not known.
+	// Rate is the median in calls/s of the searches that have an estimate, of those in which not even the lowest rate held,
+	// as 0, and of those in which even the highest rate held, as more than all others. It is 0 if the median is not known.
 	Rate  float64 `json:"rate"`
 	Low   float64 `json:"low"`
 	High  float64 `json:"high"`
