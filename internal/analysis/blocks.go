@@ -113,8 +113,11 @@ func longer(m, more *result.Memory) *result.Memory {
 
 // mergeCallers merges what each caller measured in each block; nil: there is only one caller.
 func mergeCallers(blocks []result.Trial) (all []result.Caller) {
+	took := 0.0
 	for _, b := range blocks {
+		took += b.RateMS()
 		for _, c := range b.Callers {
+			c.Rate *= b.RateMS()
 			i := slices.IndexFunc(all, func(other result.Caller) bool { return other.Name == c.Name })
 			if i < 0 {
 				c.Errors, c.Backends = maps.Clone(c.Errors), maps.Clone(c.Backends)
@@ -124,15 +127,21 @@ func mergeCallers(blocks []result.Trial) (all []result.Caller) {
 			all[i] = addCaller(all[i], c)
 		}
 	}
+	for i := range all {
+		if took > 0 {
+			all[i].Rate /= took
+		}
+	}
 	return all
 }
 
+// addCaller adds a caller of a block to that of other blocks. Their rates are calls.
 func addCaller(all, c result.Caller) result.Caller {
 	calls := float64(all.Calls + c.Calls)
 	if calls > 0 {
 		all.Resources.CPU = (all.Resources.CPU*float64(all.Calls) + c.Resources.CPU*float64(c.Calls)) / calls
-		all.Rate = (all.Rate*float64(all.Calls) + c.Rate*float64(c.Calls)) / calls
 	}
+	all.Rate += c.Rate
 	all.Calls += c.Calls
 	all.Resources.RSS = max(all.Resources.RSS, c.Resources.RSS)
 	failure.AddCounts(all.Errors, c.Errors)

@@ -95,3 +95,22 @@ func TestATrialWeighsAsMuchAsAllOfItsBlocks(t *testing.T) {
 		}
 	}
 }
+
+// The rates of callers add up to that of their trial, also if blocks differ in their rates.
+func TestTheRateOfACallerIsOverTheTimeOfItsBlocks(t *testing.T) {
+	var blocks []result.Trial
+	for i, rate := range []float64{1000, 300} {
+		block := trial(t, i+1, 10, uint64(rate))
+		block.Rate, block.ElapsedMS = rate, 1000
+		for _, name := range []string{"caller-1", "caller-2"} {
+			block.Callers = append(block.Callers, result.Caller{Name: name, Calls: block.Calls / 2, Rate: rate / 2, Errors: map[string]uint64{}})
+		}
+		blocks = append(blocks, block)
+	}
+	merged := MergeBlocks(result.Trial{}, blocks)
+	for _, c := range merged.Callers {
+		if c.Rate != 325 || merged.Rate != 650 {
+			t.Errorf("%s makes %g of %g calls/s, want 325 of 650", c.Name, c.Rate, merged.Rate)
+		}
+	}
+}
