@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	"rpclab/internal/result"
 	"rpclab/internal/result/failure"
@@ -37,9 +38,6 @@ func MergeBlocks(trial result.Trial, blocks []result.Trial) result.Trial {
 		if len(b.ProxyConnections) > 0 {
 			trial.ProxyConnections = b.ProxyConnections // counted since the proxy started
 		}
-		if b.Memory != nil {
-			trial.Memory = longer(trial.Memory, b.Memory)
-		}
 		trial.Blocks = append(trial.Blocks, blockOf(trial, b))
 	}
 	if trial.Window != nil {
@@ -48,7 +46,7 @@ func MergeBlocks(trial result.Trial, blocks []result.Trial) result.Trial {
 	if trial.LimitedBy == result.LimitedByLateness { // judge the whole trial: the p99 of a short block is its latest call
 		trial.Limited, trial.LimitedBy = Late(trial.Measures)
 	}
-	trial.Callers = mergeCallers(blocks)
+	trial.Callers, trial.Memory = mergeCallers(blocks), memoryInTurns(blocks)
 	return trial
 }
 
@@ -103,12 +101,21 @@ func addServers(all map[string]result.ServerUsage, more map[string]result.Server
 	}
 }
 
-// longer adds the memory of a block to that of a trial. Readings are in the order in which they were made.
-func longer(m, more *result.Memory) *result.Memory {
-	if m == nil {
-		return more
+// memoryInTurns returns the most memory in each block, at the mean time between the starts of blocks; nil: not measured.
+func memoryInTurns(blocks []result.Trial) *result.Memory {
+	read := slices.DeleteFunc(slices.Clone(blocks), func(b result.Trial) bool { return b.Memory == nil || len(b.Memory.Servers) == 0 })
+	switch len(read) {
+	case 0:
+		return nil
+	case 1:
+		return read[0].Memory
 	}
-	return &result.Memory{IntervalMS: max(m.IntervalMS, more.IntervalMS), Servers: append(slices.Clone(m.Servers), more.Servers...)}
+	between := read[len(read)-1].Started.Sub(read[0].Started) / time.Duration(len(read)-1)
+	all := &result.Memory{IntervalMS: max(between.Milliseconds(), 1)}
+	for _, b := range read {
+		all.Servers = append(all.Servers, slices.Max(b.Memory.Servers))
+	}
+	return all
 }
 
 // mergeCallers merges what each caller measured in each block; nil: there is only one caller.

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"rpclab/internal/experiment"
 	"rpclab/internal/measure"
 	"rpclab/internal/result"
@@ -112,5 +114,27 @@ func TestTheRateOfACallerIsOverTheTimeOfItsBlocks(t *testing.T) {
 		if c.Rate != 325 || merged.Rate != 650 {
 			t.Errorf("%s makes %g of %g calls/s, want 325 of 650", c.Name, c.Rate, merged.Rate)
 		}
+	}
+}
+
+// A block has a reading at its start and every second, and other arms have their turns between blocks.
+func TestTheMemoryOfServersInTurnsHasTheTimeBetweenBlocks(t *testing.T) {
+	began := time.Now()
+	var blocks []result.Trial
+	for i, readings := range [][]uint64{{10}, {20, 25}, nil, {30}, {40}} {
+		block := trial(t, i+1, 10, 100)
+		block.Started = began.Add(time.Duration(i) * 300 * time.Millisecond)
+		if readings != nil {
+			block.Memory = &result.Memory{IntervalMS: 1000, Servers: readings}
+		}
+		blocks = append(blocks, block)
+	}
+	want := &result.Memory{IntervalMS: 400, Servers: []uint64{10, 25, 30, 40}} // 4 readings in 1.2 s
+	if diff := cmp.Diff(want, MergeBlocks(result.Trial{Started: began}, blocks).Memory); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	want = &result.Memory{IntervalMS: 1000, Servers: []uint64{20, 25}} // one block has a time axis of its own
+	if diff := cmp.Diff(want, MergeBlocks(result.Trial{}, blocks[1:2]).Memory); diff != "" {
+		t.Errorf("of one block (-want +got):\n%s", diff)
 	}
 }

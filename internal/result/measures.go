@@ -60,8 +60,8 @@ type Bound struct {
 	Reached   float64 `json:"reached,omitempty"`          // successful calls per second, as a share of Rate; 0: not known
 }
 
-// Memory is the resident memory of all backends together, in bytes: at the start of the load and
-// every IntervalMS after it.
+// Memory is the resident memory of all backends together, in bytes: at the start of the load and every IntervalMS after
+// it. Of a load in several blocks, it is the most in each block, and IntervalMS is the mean time from one to the next.
 type Memory struct {
 	IntervalMS int64    `json:"interval_ms"`
 	Servers    []uint64 `json:"servers_bytes"`
