@@ -9,6 +9,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"rpclab/internal/process"
 )
 
 // Exit codes, which scripts rely on.
@@ -77,7 +79,7 @@ func abortable(run func(*cobra.Command, []string) error) func(*cobra.Command, []
 		case err := <-done:
 			return err
 		case <-c.Context().Done():
-			writing.Lock() // and never unlocked: no further file begins
+			process.EndWriting()
 			return c.Context().Err()
 		}
 	}

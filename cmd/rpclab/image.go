@@ -70,8 +70,8 @@ func buildImage(c *cobra.Command, f imageFlags) (err error) {
 	if f.output == "" && f.push == "" {
 		return usageError{errors.New("the destination is missing: use --output FILE.tar or --push NAME\nSee 'rpclab image build --help'")}
 	}
-	if f.output == "-" {
-		return usageError{errors.New("--output -: rpclab prints the image name on standard output; name a file")}
+	if stdout := process.BehindLinks("/dev/stdout"); f.output == "-" || f.output != "" && process.BehindLinks(f.output) == stdout {
+		return usageError{fmt.Errorf("--output %s: rpclab prints the image name on standard output; name a file", f.output)}
 	}
 	if err := (outputs{json: f.output}).check(); err != nil {
 		return usageError{err}

@@ -16,6 +16,7 @@ import (
 
 	generator "rpclab/internal/load"
 	"rpclab/internal/load/summary"
+	"rpclab/internal/process"
 	"rpclab/internal/report"
 	"rpclab/internal/report/html"
 	"rpclab/internal/result"
@@ -75,7 +76,7 @@ func (o outputs) check() error {
 		return fmt.Errorf("%s write to standard output; name a file for one of them", strings.Join(toOutput, " and "))
 	}
 	for _, path := range o.files() {
-		dir := filepath.Dir(behindLinks(path))
+		dir := filepath.Dir(process.BehindLinks(path))
 		probe, err := os.CreateTemp(dir, ".rpclab-")
 		if errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("cannot write %s: the directory %s does not exist; create it first", path, dir)
@@ -97,7 +98,7 @@ func (o outputs) check() error {
 // files are the files to which a result is written; devices, pipes and descriptors are none.
 func (o outputs) files() (files []string) {
 	for _, path := range []string{o.json, o.md, o.html, o.csv, o.junit, o.benchstat, o.k6} {
-		if path != "" && path != "-" && !isStream(behindLinks(path)) {
+		if path != "" && path != "-" && !process.IsStream(process.BehindLinks(path)) {
 			files = append(files, path)
 		}
 	}
@@ -155,6 +156,14 @@ func (o outputs) write(c *cobra.Command, d result.Document) error {
 		benchstat: func(w io.Writer) error { return report.Benchstat(w, shared) },
 		k6:        func(w io.Writer) error { return report.K6Summary(w, shared) },
 	}))
+}
+
+// writeFile writes a file that was asked for.
+func writeFile(path string, draw func(io.Writer) error) error {
+	if path == "" {
+		return nil
+	}
+	return process.WriteFile(path, draw)
 }
 
 // writeDistributions writes a file for each arm.

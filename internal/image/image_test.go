@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"net/http"
@@ -181,6 +182,34 @@ func TestFailedWriteArchiveLeavesNoFile(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 1 {
 		t.Errorf("the directory has %v, want only image.tar", left)
+	}
+}
+
+func TestAnArchiveFollowsLinksAndKeepsStreamsAndModes(t *testing.T) {
+	dir, image := t.TempDir(), smallImage(t)
+	private, stream, link := filepath.Join(dir, "private.tar"), filepath.Join(dir, "stream.tar"), filepath.Join(dir, "latest.tar")
+	out, err := os.OpenFile(stream, os.O_RDWR|os.O_CREATE, 0o600)
+	if err := errors.Join(err, os.WriteFile(private, []byte("old"), 0o600), os.Symlink("private.tar", link)); err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	descriptor := filepath.Join(dir, "out") // a test that fails must not replace the machine's
+	if err := os.Symlink(fmt.Sprintf("/dev/fd/%d", out.Fd()), descriptor); err != nil {
+		t.Fatal(err)
+	}
+	for written, path := range map[string]string{private: link, stream: descriptor} {
+		if err := WriteArchive(t.Context(), path, "rpclab:v1", image); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Readlink(path); err != nil {
+			t.Errorf("the link is gone: %v", err)
+		}
+		if info, err := os.Stat(written); err != nil || info.Mode() != 0o600 {
+			t.Errorf("%s has the mode %v (%v), want the old one", written, info.Mode(), err)
+		}
+		if _, err := tarball.ImageFromPath(written, nil); err != nil {
+			t.Errorf("%s has no image: %v", written, err)
+		}
 	}
 }
 

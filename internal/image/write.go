@@ -23,14 +23,21 @@ import (
 	"rpclab/internal/process"
 )
 
-// WriteArchive writes an OCI archive (the image layout in a tar) until the context ends, atomically. `ctr images import`
-// and `docker load` give the image this name. If this process is killed, the next WriteArchive beside path removes its files.
+// WriteArchive writes an OCI archive (the image layout in a tar) until the context ends, where [process.WriteFile] would write.
+// `ctr images import` and `docker load` give the image this name. If this process is killed, the next WriteArchive beside path
+// removes its files.
 func WriteArchive(ctx context.Context, path, imageName string, image v1.Image) (err error) {
 	full, err := FullName(imageName)
 	if err != nil {
 		return err
 	}
-	dir, err := process.NewTempDirIn(filepath.Dir(path))
+	path = process.BehindLinks(path)
+	beside, write := filepath.Dir(path), process.ReplaceFile
+	if process.IsStream(path) {
+		beside = os.TempDir()
+		write = func(path, _ string, draw func(io.Writer) error) error { return process.WriteFile(path, draw) }
+	}
+	dir, err := process.NewTempDirIn(beside)
 	if err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, err)
 	}
@@ -53,14 +60,7 @@ func WriteArchive(ctx context.Context, path, imageName string, image v1.Image) (
 	if err := describeForDocker(filepath.Join(tree, "manifest.json"), full, image); err != nil {
 		return err
 	}
-	out, err := os.Create(part)
-	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, err)
-	}
-	if err := errors.Join(pack(limited{ctx, out}, tree), out.Chmod(0o644), out.Close()); err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, err)
-	}
-	return os.Rename(part, path)
+	return write(path, part, func(out io.Writer) error { return pack(limited{ctx, out}, tree) })
 }
 
 // describeForDocker writes the file in which Docker before version 25 finds the image, as `docker save` does.

@@ -1,4 +1,4 @@
-package main
+package process
 
 import (
 	"bytes"
@@ -16,9 +16,9 @@ import (
 // maxLinks bounds the symbolic links from one to the next, as operating systems do.
 const maxLinks = 40
 
-// behindLinks returns the path of the file behind symbolic links, which may not exist yet. A path in a directory of
+// BehindLinks returns the path of the file behind symbolic links, which may not exist yet. A path in a directory of
 // open descriptors is not followed further: /dev/stdout is /proc/PID/fd/1, whatever that has.
-func behindLinks(path string) string {
+func BehindLinks(path string) string {
 	for range maxLinks {
 		dir, err := filepath.EvalSymlinks(filepath.Dir(path))
 		if err != nil {
@@ -43,8 +43,8 @@ func isDescriptor(path string) bool {
 	return dir == "/dev/fd" || strings.HasPrefix(dir, "/proc/") && filepath.Base(dir) == "fd"
 }
 
-// isStream reports whether a path, without links, is written in place: a device, a pipe or an open descriptor.
-func isStream(path string) bool {
+// IsStream reports whether a path, without links, is written in place: a device, a pipe or an open descriptor.
+func IsStream(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && !info.IsDir() && (isDescriptor(path) || !info.Mode().IsRegular())
 }
@@ -56,7 +56,7 @@ func writeStream(path string, draw func(io.Writer) error) error {
 		name string
 		file *os.File
 	}{{"/dev/stdout", os.Stdout}, {"/dev/stderr", os.Stderr}} {
-		if path == behindLinks(standard.name) {
+		if path == BehindLinks(standard.name) {
 			return draw(standard.file)
 		}
 	}
@@ -67,17 +67,17 @@ func writeStream(path string, draw func(io.Writer) error) error {
 	return errors.Join(draw(file), file.Close())
 }
 
-// writing is locked while a file is written.
+// writing is locked while WriteFile replaces a file.
 var writing sync.Mutex
 
-// writeFile writes a temporary file and renames it, so that a failure leaves the old file intact. It follows links,
+// EndWriting waits for the file that WriteFile replaces at this time. No further file begins.
+func EndWriting() { writing.Lock() } // and never unlocks
+
+// WriteFile writes a temporary file and renames it, so that a failure leaves the old file intact. It follows links,
 // and writes devices, pipes and open descriptors in place.
-func writeFile(path string, draw func(io.Writer) error) (err error) {
-	if path == "" {
-		return nil
-	}
-	path = behindLinks(path)
-	if isStream(path) {
+func WriteFile(path string, draw func(io.Writer) error) error {
+	path = BehindLinks(path)
+	if IsStream(path) {
 		return writeStream(path, draw)
 	}
 	var text bytes.Buffer
@@ -86,35 +86,43 @@ func writeFile(path string, draw func(io.Writer) error) (err error) {
 	}
 	writing.Lock()
 	defer writing.Unlock()
-	file, err := createBeside(path)
+	return ReplaceFile(path, filepath.Join(filepath.Dir(path), fmt.Sprintf(".rpclab-%x", rand.Uint64())), func(w io.Writer) error {
+		_, err := text.WriteTo(w)
+		return err
+	})
+}
+
+// ReplaceFile writes the new file part, with the permissions of the file at path or with those of a new file, and
+// renames it to path. A failure leaves no part. Neither path may have links.
+func ReplaceFile(path, part string, draw func(io.Writer) error) (err error) {
+	file, err := createFor(path, part)
 	if err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, err)
 	}
 	defer func() {
 		if err != nil {
-			_ = os.Remove(file.Name())
+			_ = os.Remove(part)
 		}
 	}()
-	_, err = text.WriteTo(file)
-	if err = errors.Join(err, file.Close()); err != nil {
+	if err := errors.Join(draw(file), file.Close()); err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, err)
 	}
-	return os.Rename(file.Name(), path)
+	return os.Rename(part, path)
 }
 
-// createBeside creates a file that replaces the one at a path: with the same permissions, or with those of a new file.
-func createBeside(path string) (*os.File, error) {
+// createFor creates the file part that replaces the one at a path.
+func createFor(path, part string) (*os.File, error) {
 	mode := fs.FileMode(0o666) // without what the user's umask removes
 	old, err := os.Stat(path)
 	if err == nil {
 		mode = 0o600
 	}
-	file, createErr := os.OpenFile(filepath.Join(filepath.Dir(path), fmt.Sprintf(".rpclab-%x", rand.Uint64())), os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	file, createErr := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if createErr != nil || err != nil {
 		return file, createErr
 	}
 	if err := file.Chmod(old.Mode().Perm()); err != nil {
-		return nil, errors.Join(err, file.Close(), os.Remove(file.Name()))
+		return nil, errors.Join(err, file.Close(), os.Remove(part))
 	}
 	return file, nil
 }
