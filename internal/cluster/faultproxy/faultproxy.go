@@ -177,6 +177,7 @@ func (p *Proxy) pass(client tcpConn, listener io.Closer) {
 		if responses := <-protocol; responses != nil {
 			err = cmp.Or(err, responses())
 		}
+		logTooLarge("the backend", err)
 		c.client.end(err)
 	}()
 	method, err := c.client.in.Peek(len(http2Method))
@@ -191,6 +192,7 @@ func (p *Proxy) pass(client tcpConn, listener io.Closer) {
 		protocol <- func() error { return c.passHTTP1Responses(pending) }
 		err = c.passHTTP1Requests(pending)
 	}
+	logTooLarge("a client", err)
 	c.forgetStreams()
 	c.backend.end(err)
 	<-c.ended
@@ -220,6 +222,8 @@ type side struct {
 	tcp     tcpConn      // which carries conn
 	cut     *atomic.Bool // it ends with a reset
 	in      *bufio.Reader
+	head    *headLimit     // below in
+	frames  frameLimit     // of those from this end
 	frame   []byte         // the last one read
 	decoder *hpack.Decoder // of headers from this end
 
@@ -233,7 +237,8 @@ type side struct {
 const bufferSize = 64 << 10
 
 func newSide(conn halfCloser, tcp tcpConn, cut *atomic.Bool) *side {
-	s := &side{conn: conn, tcp: tcp, cut: cut, in: bufio.NewReaderSize(conn, bufferSize), out: bufio.NewWriterSize(conn, bufferSize)}
+	s := &side{conn: conn, tcp: tcp, cut: cut, head: &headLimit{Reader: conn}, out: bufio.NewWriterSize(conn, bufferSize)}
+	s.in = bufio.NewReaderSize(s.head, bufferSize)
 	s.framer, s.encoder, s.decoder = http2.NewFramer(s.out, nil), hpack.NewEncoder(&s.block), hpack.NewDecoder(tableSize, nil)
 	return s
 }

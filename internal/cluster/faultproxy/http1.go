@@ -30,7 +30,9 @@ func (c *connection) passHTTP1Requests(pending chan<- pendingRequest) error {
 	defer end()
 	var unanswered sync.WaitGroup
 	for {
+		c.client.head.begin()
 		request, err := http.ReadRequest(c.client.in)
+		c.client.head.end()
 		if err != nil {
 			return err
 		}
@@ -114,7 +116,9 @@ func (c *connection) passHTTP1Responses(pending <-chan pendingRequest) (err erro
 
 func (c *connection) passHTTP1Response(request pendingRequest) error {
 	for {
+		c.backend.head.begin()
 		response, err := http.ReadResponse(c.backend.in, request.Request)
+		c.backend.head.end()
 		if err != nil {
 			return err
 		}

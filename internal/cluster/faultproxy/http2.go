@@ -15,8 +15,6 @@ const (
 	http2Method = "PRI"
 	// tableSize is the size of HPACK's dynamic tables unless SETTINGS change it (RFC 9113, section 6.5.2).
 	tableSize = 4096
-	// maxBlock is the most bytes of a header block in one frame. Every peer accepts so many.
-	maxBlock = 16384
 	// frameHeader is the length of a frame's header.
 	frameHeader = 9
 )
@@ -48,8 +46,7 @@ func (f frame) data() []byte {
 // read reads a frame, or a whole header block. Header blocks are decoded, because the proxy may send them in
 // another order, or not at all, and HPACK's dynamic table depends on all.
 func (s *side) read() (f frame, err error) {
-	s.frame = s.frame[:0]
-	if f.FrameHeader, err = s.readInto(); err != nil || f.Type != http2.FrameHeaders {
+	if f.FrameHeader, err = s.readFrame(); err != nil || f.Type != http2.FrameHeaders {
 		f.payload = s.frame
 		return f, err
 	}
@@ -57,29 +54,35 @@ func (s *side) read() (f frame, err error) {
 	if !ok {
 		return f, http2.ConnectionError(http2.ErrCodeProtocol)
 	}
+	if !f.Flags.Has(http2.FlagHeadersEndHeaders) {
+		block = bytes.Clone(block)
+	}
 	for next := f.FrameHeader; !next.Flags.Has(http2.FlagHeadersEndHeaders); {
-		before := len(s.frame)
-		if next, err = s.readInto(); err != nil {
+		if next, err = s.readFrame(); err != nil {
 			return f, err
 		}
 		if next.Type != http2.FrameContinuation || next.StreamID != f.StreamID {
 			return f, http2.ConnectionError(http2.ErrCodeProtocol)
 		}
-		block = append(block[:len(block):len(block)], s.frame[before:]...)
+		if block = append(block, s.frame...); len(block) > maxHeaderList {
+			return f, tooLargeError{"a header block", maxHeaderList}
+		}
 	}
-	f.fields, err = s.decoder.DecodeFull(block)
+	f.fields, err = decode(s.decoder, block)
 	return f, err
 }
 
-// readInto appends the payload of the next frame to s.frame.
-func (s *side) readInto() (http2.FrameHeader, error) {
+// readFrame reads the payload of the next frame into s.frame.
+func (s *side) readFrame() (http2.FrameHeader, error) {
 	header, err := http2.ReadFrameHeader(s.in)
 	if err != nil {
 		return header, err
 	}
-	start := len(s.frame)
-	s.frame = append(s.frame, make([]byte, header.Length)...)
-	_, err = io.ReadFull(s.in, s.frame[start:])
+	if most := s.frames.most(); header.Length > most {
+		return header, tooLargeError{"a frame", int(most)}
+	}
+	s.frame = append(s.frame[:0], make([]byte, header.Length)...)
+	_, err = io.ReadFull(s.in, s.frame)
 	return header, err
 }
 
@@ -129,10 +132,10 @@ func (s *side) writeHeaders(id uint32, fields []hpack.HeaderField, endStream boo
 	for _, field := range fields {
 		_ = s.encoder.WriteField(field) // a buffer accepts all
 	}
-	block := s.block.Next(maxBlock)
+	block := s.block.Next(maxFrame)
 	_ = s.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: block, EndStream: endStream, EndHeaders: s.block.Len() == 0})
 	for s.block.Len() > 0 {
-		block = s.block.Next(maxBlock)
+		block = s.block.Next(maxFrame)
 		_ = s.framer.WriteContinuation(id, s.block.Len() == 0, block)
 	}
 }
@@ -188,6 +191,7 @@ func (c *connection) passRequests() error {
 		switch {
 		case f.Type == http2.FrameSettings:
 			f = c.client.keepTables(f)
+			c.backend.frames.raise(f.payload)
 		case f.Type == http2.FramePing:
 			pass = !c.answerPing(f)
 		case f.StreamID != 0:
@@ -234,6 +238,7 @@ func (c *connection) passResponses() error {
 		switch f.Type {
 		case http2.FrameSettings:
 			f = c.backend.keepTables(f)
+			c.client.frames.raise(f.payload)
 		case http2.FramePushPromise: // its headers would have to be decoded too, and no gRPC client accepts it
 			return http2.ConnectionError(http2.ErrCodeProtocol)
 		}
