@@ -165,7 +165,7 @@ func sourceOfPlan(d result.Plan) (from, load string) {
 }
 
 func pilotAdvice(d result.Plan) string {
-	if len(d.From) > 0 || d.PilotMS > 0 {
+	if len(d.From) > 0 || d.PilotMS > 0 || d.On == "kubernetes" { // a pilot measures this machine
 		return ""
 	}
 	return ", or about 5 s of it: --plan --pilot"

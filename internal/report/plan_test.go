@@ -98,7 +98,7 @@ func TestAPlanNamesTheProxiesThatAreNotInstalled(t *testing.T) {
 	}
 }
 
-// In pods, neither the ports nor the limit of open files of this machine matter.
+// In pods, neither the ports nor the limit of open files of this machine matter, and --on kubernetes allows no --pilot.
 func TestAPlanSaysWhereItStartsWhat(t *testing.T) {
 	for on, want := range map[string]string{
 		"local":      "It starts about 11 processes at a time, on free loopback ports. One of them opens up to 64 files.",
@@ -110,6 +110,9 @@ func TestAPlanSaysWhereItStartsWhat(t *testing.T) {
 		}
 		if text := strings.Join(strings.Fields(out.String()), " "); !strings.Contains(text, want) {
 			t.Errorf("the plan of a run on %s lacks %q:\n%s", on, want, out.String())
+		}
+		if advised := strings.Contains(out.String(), "--pilot"); advised != (on == "local") {
+			t.Errorf("the plan of a run on %s recommends a pilot: %v\n%s", on, advised, out.String())
 		}
 	}
 }
