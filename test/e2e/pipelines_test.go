@@ -94,7 +94,7 @@ type githubAction struct {
 // run runs the steps of the action that have a script, with these inputs.
 func (a githubAction) run(t *testing.T, j job, with map[string]string) (out string, code int) {
 	t.Helper()
-	values := map[string]string{"runner.temp": j.env["RUNNER_TEMP"]}
+	values := map[string]string{"runner.temp": j.env["RUNNER_TEMP"], "toJSON(matrix)": cmp.Or(j.env["matrix"], "null")}
 	for name, input := range a.Inputs {
 		values["inputs."+name] = input.Default
 	}
@@ -139,11 +139,13 @@ func newGitHubJob(t *testing.T, action, temp string) job {
 	t.Helper()
 	return newJob(t, map[string]string{"GITHUB_ACTIONS": "true", "GITHUB_ACTION_PATH": action, "RUNNER_TEMP": temp,
 		"GITHUB_PATH": filepath.Join(temp, "path"), "GITHUB_STEP_SUMMARY": filepath.Join(temp, "summary.md"),
-		"GITHUB_OUTPUT": filepath.Join(temp, "output"), "RUNNER_OS": "Linux"})
+		"GITHUB_OUTPUT": filepath.Join(temp, "output"), "RUNNER_OS": "Linux", "RUNNER_ARCH": "X64",
+		"GITHUB_WORKFLOW": "latency", "GITHUB_JOB": "latency"})
 }
 
-// TestGitHubActionKeepsCommandsApart uses the action twice in a job, with a program in place of rpclab.
-func TestGitHubActionKeepsCommandsApart(t *testing.T) {
+// TestGitHubActionKeepsResultsApart uses the action twice in a job, and then once in each of several other jobs, with a
+// program in place of rpclab.
+func TestGitHubActionKeepsResultsApart(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -153,15 +155,27 @@ func TestGitHubActionKeepsCommandsApart(t *testing.T) {
 	action, temp := parsed[githubAction](t, "action.yml"), t.TempDir()
 	j := newGitHubJob(t, root, temp)
 	j.env["PATH"] = bin + ":" + os.Getenv("PATH")
-	for _, command := range []string{"run one.yaml", "run two.yaml"} {
-		out, code := action.run(t, j, map[string]string{"command": command, "gate": "p50 ratio < 1.5"})
+	uses := []struct{ command, name, variable, value string }{
+		{command: "run one.yaml"},
+		{command: "run two.yaml"},
+		{command: "run one.yaml", name: "other"},
+		{command: "run one.yaml", variable: "GITHUB_JOB", value: "other"},
+		{command: "run one.yaml", variable: "GITHUB_WORKFLOW", value: "other"},
+		{command: "run one.yaml", variable: "matrix", value: `{"python": "3.14"}`},
+	}
+	for _, use := range uses {
+		in := job{j.dir, maps.Clone(j.env)}
+		if use.variable != "" {
+			in.env[use.variable] = use.value
+		}
+		out, code := action.run(t, in, map[string]string{"command": use.command, "name": use.name, "gate": "p50 ratio < 1.5"})
 		if code != 0 || !strings.Contains(out, "::warning title=rpclab::there is no earlier result, so the gates pass") {
-			t.Errorf("the first %s: exit code %d\n%s", command, code, out)
+			t.Errorf("the first %+v: exit code %d\n%s", use, code, out)
 		}
 	}
 	for _, file := range []string{"good/*/result.json", "reports/*/result.json"} {
-		if all, err := filepath.Glob(filepath.Join(temp, "rpclab", file)); err != nil || len(all) != 2 {
-			t.Errorf("of two commands there are %q (%v)", all, err)
+		if all, err := filepath.Glob(filepath.Join(temp, "rpclab", file)); err != nil || len(all) != len(uses) {
+			t.Errorf("of %d uses there are %q (%v)", len(uses), all, err)
 		}
 	}
 }
@@ -212,7 +226,7 @@ func githubActionFailsOnSlowerCode(t *testing.T) {
 	if out, code := action.run(t, j, with); code != 0 || !strings.Contains(out, "rpclab: gates: ") {
 		t.Errorf("the same code again: exit code %d\n%s", code, out)
 	}
-	if keys, err := os.ReadFile(j.env["GITHUB_OUTPUT"]); err != nil || !regexp.MustCompile(`^(command=[0-9a-f]{40}\nkey=rpclab-Linux-[0-9a-f]{40}\nkept=true\n){2}$`).Match(keys) {
+	if keys, err := os.ReadFile(j.env["GITHUB_OUTPUT"]); err != nil || !regexp.MustCompile(`^(command=[0-9a-f]{40}\nkey=rpclab-Linux-X64-[0-9a-f]{40}\nkept=true\n){2}$`).Match(keys) {
 		t.Errorf("the name of the last good result is %q (%v)", keys, err)
 	}
 	all, err := filepath.Glob(filepath.Join(temp, "rpclab/good/*/result.json"))
