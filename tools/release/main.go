@@ -10,7 +10,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -89,18 +88,45 @@ func release(ctx context.Context, root, out, url string, wanted []string) error 
 	return publish(made, out)
 }
 
-// publish replaces the files of an earlier release in the directory out. Its other files stay.
+// publish replaces the files of an earlier release in the directory out. Its other files stay, and its directories, such as
+// an archive that a user unpacked. It removes nothing until the new files are in out.
 func publish(made, out string) error {
-	old, err := filepath.Glob(filepath.Join(out, "rpclab_*"))
+	files, err := os.ReadDir(made)
 	if err != nil {
 		return err
 	}
+	for _, file := range files {
+		path := filepath.Join(out, file.Name())
+		if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+			return fmt.Errorf("cannot write %s: the path is not a regular file; move it", path)
+		}
+	}
+	old, err := filepath.Glob(filepath.Join(out, "rpclab_*"))
+	if err := errors.Join(err, os.MkdirAll(out, 0o755)); err != nil {
+		return err
+	}
+	part, err := os.MkdirTemp(out, ".release-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(part)
+	if err := os.CopyFS(part, os.DirFS(made)); err != nil {
+		return err
+	}
 	for _, file := range append(old, filepath.Join(out, "SHA256SUMS")) {
-		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if info, err := os.Lstat(file); err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		if err := os.Remove(file); err != nil {
 			return err
 		}
 	}
-	return os.CopyFS(out, os.DirFS(made))
+	for _, file := range files {
+		if err := os.Rename(filepath.Join(part, file.Name()), filepath.Join(out, file.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // imageTag is a version as a tag, which has no +.

@@ -184,6 +184,42 @@ func licensed(t *testing.T, dir string) {
 	}
 }
 
+// A user may unpack an archive in the directory of a release. What no release can replace fails before it removes a file.
+func TestAReleaseKeepsDirectories(t *testing.T) {
+	dist, made := t.TempDir(), t.TempDir()
+	for _, name := range []string{"SHA256SUMS", "rpclab_1.cdx.json", "rpclab_1_linux_amd64/rpclab"} {
+		entry{[]byte("old"), 0o644}.write(t, filepath.Join(dist, name))
+	}
+	for _, name := range []string{"SHA256SUMS", "rpclab_2.cdx.json"} {
+		entry{[]byte("new"), 0o644}.write(t, filepath.Join(made, name))
+	}
+	check := func(want ...string) {
+		t.Helper()
+		left, err := os.ReadDir(dist)
+		var names []string
+		for _, file := range left {
+			names = append(names, file.Name())
+		}
+		if err != nil || !slices.Equal(names, want) {
+			t.Errorf("the directory has %q (%v), want %q", names, err, want)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dist, "rpclab_2.cdx.json"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := publish(made, dist); err == nil || !strings.Contains(err.Error(), "rpclab_2.cdx.json: the path is not a regular file; move it") {
+		t.Errorf("a directory in place of a file: %v", err)
+	}
+	check("SHA256SUMS", "rpclab_1.cdx.json", "rpclab_1_linux_amd64", "rpclab_2.cdx.json")
+	if err := os.Remove(filepath.Join(dist, "rpclab_2.cdx.json")); err != nil {
+		t.Fatal(err)
+	}
+	if err := publish(made, dist); err != nil {
+		t.Error(err)
+	}
+	check("SHA256SUMS", "rpclab_1_linux_amd64", "rpclab_2.cdx.json")
+}
+
 // A release replaces the files of an earlier one, if it succeeds, and nothing else.
 func TestAReleaseKeepsOtherFiles(t *testing.T) {
 	files := func(dir string) (all []string) {
