@@ -1,6 +1,7 @@
 // Command release makes what a release of rpclab publishes: an archive for each platform, packages for Debian and RPM, container
-// images, a Helm chart, a manifest of krew, a bill of materials and checksums. Two releases of a commit with one version of Go are byte-identical. It is a
-// module of its own, so that rpclab does not need the modules that make packages.
+// images, a Helm chart, a manifest of krew, a bill of materials and checksums. Two releases of a commit with one version of Go
+// are byte-identical, except images with other certificate authorities of the building machine. It is a module of its own,
+// so that rpclab does not need the modules that make packages.
 //
 //	make release
 package main
