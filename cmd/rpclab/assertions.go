@@ -30,10 +30,11 @@ func parseAssertions(texts []string, ownClient bool) (all []condition.Condition,
 	return all, nil
 }
 
-// checkArms checks every assertion on every arm. None holds for an arm of which a round gave no measurement.
+// checkArms checks every assertion on every arm. None holds for an arm of which a round gave no measurement, or was measured
+// without an event.
 func checkArms(assertions []condition.Condition, arms []result.Arm) (all []result.Assertion) {
 	for _, arm := range arms {
-		lacking := noMeasurement(arm.Trials)
+		lacking := append(noMeasurement(arm.Trials), unperformed(arm.Trials)...)
 		for _, a := range assertions {
 			all = append(all, result.Assertion{
 				Assertion: a.String(), Arm: arm.Name, Cell: arm.Cell, Failures: append(a.Check(arm.Measures), lacking...),
@@ -56,6 +57,18 @@ func noMeasurement(trials []result.Trial) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("%d of %d rounds gave no measurement", result.RoundsOf(failed), result.RoundsOf(trials))}
+}
+
+// unperformed names the first event that rpclab could not perform, so that it cannot have cost calls; nil: none.
+func unperformed(trials []result.Trial) []string {
+	for _, t := range trials {
+		for _, e := range t.Events {
+			if e.Error != "" && t.Failed == "" {
+				return []string{fmt.Sprintf("%s was not performed in round %d: %s", e.What, t.Round, e.Error)}
+			}
+		}
+	}
+	return nil
 }
 
 // reportFailures prints the assertions that failed, with the arm where there are several, and

@@ -24,3 +24,21 @@ func TestNoAssertionHoldsIfARoundGaveNoMeasurement(t *testing.T) {
 		}
 	}
 }
+
+// Without its kill, a run would show that a kill costs nothing.
+func TestNoAssertionHoldsIfAnEventWasNotPerformed(t *testing.T) {
+	assertions, err := parseAssertions([]string{"errors == 0"}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kill := result.Event{What: "kill 1", Action: result.ActionKill}
+	late := kill
+	late.Error = "the load ended before the event"
+	arm := result.Arm{Measures: result.Measures{Calls: 10}, Trials: []result.Trial{
+		{Round: 1, Events: []result.Event{kill}}, {Round: 2, Events: []result.Event{late}}, {Round: 3, Events: []result.Event{late}},
+	}}
+	want := []string{"kill 1 was not performed in round 2: the load ended before the event"}
+	if got := checkArms(assertions, []result.Arm{arm})[0].Failures; !slices.Equal(got, want) {
+		t.Errorf("the failures are %q, want %q", got, want)
+	}
+}

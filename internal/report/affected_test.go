@@ -104,3 +104,14 @@ func TestARecoveryCountsEveryCell(t *testing.T) {
 		}
 	}
 }
+
+// If rpclab performed no event at all, the run answers another question than the one asked.
+func TestTheAnswerNamesEventsNeverPerformed(t *testing.T) {
+	d := small(5, sampleArms()[0])
+	late := "the load ended before the event"
+	d.Events = []result.Event{{Arm: "shared", Round: 1, What: "kill 1", Action: result.ActionKill, Error: late}, {Arm: "shared", Round: 2, What: "kill 1", Action: result.ActionKill, Error: late}}
+	want := "958 calls/s: p50 702.4 ms, p99 981.2 ms, 0 of 1,000 calls failed. But rpclab could not perform kill 1 in shared."
+	if got := Answer(d); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}

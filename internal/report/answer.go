@@ -15,12 +15,16 @@ import (
 // Answer is the finding of a run in a sentence or two. If backends were added, removed or killed, it
 // names the arms that lost calls and how soon each recovered. Otherwise it summarizes the verdicts on
 // the first headline metric on which any is decided, and what is decided on the next. An arm that failed in every
-// round is named too.
+// round is named too, and so is an event that rpclab could not perform.
 func Answer(d result.Document) string {
 	if !measured(d) && !searched(d) {
 		return "Nothing was measured, so there is no answer."
 	}
-	return found(d) + unmeasured(d)
+	text := found(d)
+	if unperformed := unperformedInWords(d); unperformed != "" && !asksAboutEvents(d) { // else found says so
+		text += " But " + unperformed + "."
+	}
+	return text + unmeasured(d)
 }
 
 // unmeasured names the arms of which no trial was measured, and why: the first reason, if there are others. "": there are

@@ -191,7 +191,11 @@ func answerOfEvents(d result.Document) string { return strings.Join(eventSentenc
 
 // eventSentences are those of the answer, each after the first with a space before it.
 func eventSentences(d result.Document) []string {
-	all := append([]string{lostInWords(d) + unperformedInWords(d) + unfinishedInWords(d) + "."}, filled(beyondChance(d))...)
+	lost := lostInWords(d)
+	if unperformed := unperformedInWords(d); unperformed != "" {
+		lost += ", but " + unperformed
+	}
+	all := append([]string{lost + unfinishedInWords(d) + "."}, filled(beyondChance(d))...)
 	said := map[int]bool{}
 	for _, r := range recoveries(d) {
 		if words := r.inWords(d); words != "" && !said[r.step] {
@@ -214,7 +218,7 @@ func unperformedInWords(d result.Document) string {
 	if len(events.list) == 0 {
 		return ""
 	}
-	return ", but rpclab could not perform " + and(events.list) + " in " + listed(arms.list, mostNamed)
+	return "rpclab could not perform " + and(events.list) + " in " + listed(arms.list, mostNamed)
 }
 
 // unfinishedInWords says which rollouts and scalings the load did not see to their end, so that calls
