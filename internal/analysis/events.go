@@ -200,7 +200,7 @@ func nextResponse(line []uint64, after time.Duration) (time.Duration, bool) {
 func addresses(ready map[string]string) []string { return slices.Sorted(maps.Values(ready)) }
 
 // setOutage sets, for an event on a proxy, the control plane or the DNS server, when the first call
-// was lost and when calls were no longer lost.
+// was lost and when calls were answered again.
 func setOutage(e *result.Event, a PerformedEvent, until time.Time, from, to int, seen measure.Measurement, history []cluster.Snapshot) {
 	if !a.KillProxy && !a.KillControl && a.DNS == nil {
 		return
@@ -208,7 +208,7 @@ func setOutage(e *result.Event, a PerformedEvent, until time.Time, from, to int,
 	after := func(interval int) *float64 {
 		return new(result.Milliseconds(wholeIntervals(time.Duration(interval)*measure.TimelineInterval - a.Time.Sub(seen.Started))))
 	}
-	first, again := lossSpan(seen.Timeline, from, min(to, dueIntervals(seen.Timeline)))
+	first, again := outage(seen.Timeline, from, to)
 	if first >= 0 {
 		e.Took.FirstLoss = after(first + 1)
 	}
@@ -223,22 +223,44 @@ func setOutage(e *result.Event, a PerformedEvent, until time.Time, from, to int,
 	}
 }
 
-// lossSpan returns the first interval with a lost call, and the first later interval that begins a
-// second in which calls were due and none was lost; -1: there is no such interval.
-func lossSpan(line measure.Timeline, from, to int) (first, again int) {
-	first, again = from, -1
-	for first < to && sumOf(line.Lost, first, first+1) == 0 {
-		first++
-	}
-	if first >= to {
-		return -1, -1
-	}
-	for i := first + 1; i+quietIntervals <= to; i++ {
-		if due(line, i, i+quietIntervals) > 0 && sumOf(line.Lost, i, i+quietIntervals) == 0 {
-			return first, i
+// outage returns the first interval in which a call was lost, by when it was due or when it failed, and the one in which calls
+// were answered again: the first answer to a call due in or after a second in which calls were due and none was lost. -1: there
+// is no such interval. Calls that only waited, for example until the client was connected again, are late and not lost.
+func outage(line measure.Timeline, from, to int) (first, again int) {
+	dueUntil, lostDue := min(to, dueIntervals(line)), from
+	first = -1
+	for i := dueUntil - 1; i >= from; i-- {
+		switch {
+		case sumOf(line.Lost, i, i+1) > 0:
+			first, lostDue = i, i
+		case sumOfAll(line.Errors, i, i+1) > 0:
+			first = i
 		}
 	}
-	return first, again
+	if first < 0 && sumOf(line.Late, from, to) == 0 {
+		return -1, -1
+	}
+	for i := lostDue + 1; i+quietIntervals <= dueUntil; i++ {
+		if due(line, i, i+quietIntervals) > 0 && sumOf(line.Lost, i, i+quietIntervals) == 0 {
+			return first, firstAnswer(line, i, to)
+		}
+	}
+	return first, -1
+}
+
+// firstAnswer returns the interval of the first answer to a call that was due in some interval or later, as far as calls are
+// answered in the order in which they were due; -1: there was none before the interval to.
+func firstAnswer(line measure.Timeline, due, to int) int {
+	last, earlier := 0, answered(line, 0, due)
+	for _, of := range line.Backends {
+		last = max(last, len(of))
+	}
+	for i := due; i < min(to, last); i++ {
+		if sumOfAll(line.Backends, 0, i+1) > earlier {
+			return i
+		}
+	}
+	return -1
 }
 
 // falseAddressesResolved returns the time from the event until the client's resolver returned only

@@ -34,8 +34,11 @@ func dueIntervals(line measure.Timeline) int {
 	return n
 }
 
-func answered(line measure.Timeline, from, to int) (n uint64) {
-	for _, of := range line.Due {
+// answered returns how many of the calls that were due in some intervals were answered.
+func answered(line measure.Timeline, from, to int) uint64 { return sumOfAll(line.Due, from, to) }
+
+func sumOfAll(lines map[string][]uint64, from, to int) (n uint64) {
+	for _, of := range lines {
 		n += sumOf(of, from, to)
 	}
 	return n

@@ -155,13 +155,16 @@ func proxyNotes(p *page, d result.Document, all []*eventOutcome) {
 }
 
 // slowReconnects compares the time until a proxy was ready with the time until its clients got
-// answers again, where that was longer.
+// answers again, where that was longer than a call.
 func slowReconnects(d result.Document, all []*eventOutcome) string {
 	var waited []string
 	grpc, arms := true, armsByName(d)
 	for _, h := range all {
-		back, served := h.typical(proxyReady), h.typical(recovered)
-		if math.IsInf(back, 1) || math.IsInf(served, 1) || served-back < 2*countedEvery {
+		back, served, call := h.typical(proxyReady), h.typical(recovered), 0.0
+		for _, arm := range arms[h.arm] {
+			call = max(call, arm.Latency.P50)
+		}
+		if math.IsInf(back, 1) || math.IsInf(served, 1) || served-back < 2*countedEvery+call {
 			continue
 		}
 		waited = append(waited, fmt.Sprintf("%s %s and %s ms", clean(h.arm), ms(back), number(served)))

@@ -34,8 +34,15 @@ func TestAReconnectDelayAfterAKilledProxyIsNamed(t *testing.T) {
 		}
 	}
 	killed.Took.Recovered = ms2(200)
-	if text := reportOf("envoy", killed); strings.Contains(text, "got answers again") {
+	if text := reportOf("envoy", killed); strings.Contains(text, "received responses again") {
 		t.Errorf("no client waited, but the report has a reconnect delay:\n%s", text)
+	}
+	killed.Took.Recovered = ms2(500)
+	arm := result.Arm{Name: "mine", Measures: result.Measures{Latency: result.Histogram{P50: 300}}}
+	killed.Arm, killed.Round = "mine", 1
+	d := result.Document{Arms: []result.Arm{arm}, Events: []result.Event{killed}}
+	if text := slowReconnects(d, eventOutcomes(d.Arms, eventsByArm(d))); text != "" {
+		t.Errorf("calls take 300 ms, so the clients did not wait, but the report has a reconnect delay: %s", text)
 	}
 }
 

@@ -82,7 +82,7 @@ type Took struct {
 	// reset of connections it is when no more calls were lost.
 	Avoided *float64 `json:"noticed"`
 	// FirstLoss and Recovered are set for events on a proxy or a control plane: when the first
-	// call was lost, and when calls stopped being lost, for 1 s.
+	// call was lost, and when calls that were not lost for 1 s were answered.
 	FirstLoss *float64 `json:"first_loss,omitempty"`
 	Recovered *float64 `json:"served_again,omitempty"`
 	// ProxyReady is when the killed proxies were ready again.
