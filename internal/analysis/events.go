@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -37,11 +38,10 @@ func (a PerformedEvent) Result(start time.Time) result.Event {
 // outcomes returns the events with their effects until the next event or the end of the load.
 func outcomes(events []PerformedEvent, seen measure.Measurement, history []cluster.Snapshot) []result.Event {
 	var all []result.Event
+	end := seen.Started.Add(seen.Elapsed)
+	added := additions(events, end, history)
 	for i, a := range events {
-		until := seen.Started.Add(seen.Elapsed)
-		if i+1 < len(events) && events[i+1].Time.Before(until) {
-			until = events[i+1].Time
-		}
+		until := untilNext(events, i, end)
 		e := a.Result(seen.Started)
 		e.Errors = map[string]uint64{}
 		if a.Err != nil {
@@ -57,13 +57,27 @@ func outcomes(events []PerformedEvent, seen measure.Measurement, history []clust
 		}
 		e.Late = sumOf(seen.Timeline.Late, from, to)
 		e.Took = convergenceTimes(a.Time, until, seen, history)
-		e.Added = added(a.Time, until, history)
+		e.Added = len(added[i].ids)
+		if added[i].until.After(until) {
+			e.Took.EndpointReady = since(a.Time, added[i].ready)
+		}
+		if first := firstResponse(a.Time, added[i], seen); first != nil {
+			e.Took.FirstCall = since(a.Time, *first)
+		}
 		setAvoidance(&e, a, from, to, seen, history)
 		setOutage(&e, a, until, from, to, seen, history)
-		e.Unfinished = unfinished(a, i+1 == len(events), seen.Started.Add(seen.Elapsed), history)
+		e.Unfinished = unfinished(a, i+1 == len(events), end, history)
 		all = append(all, e)
 	}
 	return all
+}
+
+// untilNext returns the time of the event after event i, or the end of the load.
+func untilNext(events []PerformedEvent, i int, end time.Time) time.Time {
+	if i+1 < len(events) && events[i+1].Time.Before(end) {
+		return events[i+1].Time
+	}
+	return end
 }
 
 // withoutBackends removes from events what is known only if it is known which backends answered.
@@ -127,10 +141,10 @@ func setAvoidance(e *result.Event, a PerformedEvent, from, to int, seen measure.
 }
 
 // convergenceTimes returns the times from the event until the endpoints were ready, the resolver
-// updated, the first call reached a new backend, and calls were balanced again.
+// updated, and calls were balanced again.
 func convergenceTimes(at, until time.Time, seen measure.Measurement, history []cluster.Snapshot) result.Took {
 	var t result.Took
-	before, after, changed := endpointChange(at, until, history)
+	_, after, changed := endpointChange(at, until, history)
 	if changed == nil {
 		return t
 	}
@@ -141,9 +155,6 @@ func convergenceTimes(at, until time.Time, seen measure.Measurement, history []c
 			t.ResolverUpdated = since(at, update.At)
 			break
 		}
-	}
-	if first := firstResponse(at, until, before, after, seen); first != nil {
-		t.FirstCall = since(at, *first)
 	}
 	restored := verdict.Restored(
 		verdict.Timeline{Width: measure.TimelineInterval, Calls: seen.Timeline.Backends},
@@ -157,30 +168,75 @@ func convergenceTimes(at, until time.Time, seen measure.Measurement, history []c
 	return t
 }
 
-// added is the number of backends that became ready between two times.
-func added(at, until time.Time, history []cluster.Snapshot) (n int) {
-	before, after, _ := endpointChange(at, until, history)
-	for id := range after {
-		if _, known := before[id]; !known {
-			n++
+// addition is the backends that became ready because of an event.
+type addition struct {
+	ids   []string
+	ready time.Time // when the last of them became ready for the first time
+	until time.Time // when an event began after that, or the end of the load
+}
+
+// additions returns the backends that each event added. Servers may start more slowly than the next event comes: a backend
+// that was never ready before is of the earliest event that waits for one. Any other is of the last event before it.
+func additions(events []PerformedEvent, end time.Time, history []cluster.Snapshot) []addition {
+	all, waits := make([]addition, len(events)), make([]int, len(events))
+	firstReady := map[string]time.Time{}
+	for _, snapshot := range history {
+		for _, e := range snapshot.Ready() {
+			if _, known := firstReady[e.ID]; !known {
+				firstReady[e.ID] = snapshot.At
+			}
 		}
 	}
-	return n
+	wanted := 0
+	for i, a := range events {
+		until := untilNext(events, i, end)
+		before, after, _ := endpointChange(a.Time, until, history)
+		if i == 0 {
+			wanted = len(before)
+		}
+		switch {
+		case a.Err != nil:
+		case a.Scale > 0:
+			waits[i], wanted = max(0, a.Scale-wanted), a.Scale
+			dismiss(waits, a.Scale-len(before))
+		case leaves(a.Event): // each has a replacement
+			waits[i] = len(a.Backends)
+		}
+		all[i].until = until
+		added := slices.DeleteFunc(slices.Collect(maps.Keys(after)), func(id string) bool { return before[id] != "" })
+		slices.SortFunc(added, func(a, b string) int { return cmp.Or(firstReady[a].Compare(firstReady[b]), cmp.Compare(a, b)) })
+		for _, id := range added {
+			of := i
+			if isNew := firstReady[id].After(a.Time); isNew {
+				if first := slices.IndexFunc(waits, func(n int) bool { return n > 0 }); first >= 0 {
+					of = first
+					waits[of]--
+				}
+			}
+			all[of].ids, all[of].until, all[of].ready = append(all[of].ids, id), until, firstReady[id]
+		}
+	}
+	return all
+}
+
+// dismiss leaves so many of the backends for which events wait, those of the earliest events.
+func dismiss(waits []int, remain int) {
+	for i := range waits {
+		waits[i] = min(waits[i], max(remain, 0))
+		remain -= waits[i]
+	}
 }
 
 // firstResponse returns the time of the first response from a backend that the event added or made
 // ready again; nil: there was none.
-func firstResponse(at, until time.Time, before, after map[string]string, seen measure.Measurement) (first *time.Time) {
-	for id := range after {
-		if _, known := before[id]; known {
-			continue
-		}
+func firstResponse(at time.Time, added addition, seen measure.Measurement) (first *time.Time) {
+	for _, id := range added.ids {
 		offset, ok := seen.FirstResponse[id]
 		if !ok || seen.Started.Add(offset).Before(at) {
 			offset, ok = nextResponse(seen.Timeline.Backends[id], at.Sub(seen.Started))
 		}
 		moment := seen.Started.Add(offset)
-		if ok && moment.Before(until) && (first == nil || moment.Before(*first)) {
+		if ok && moment.Before(added.until) && (first == nil || moment.Before(*first)) {
 			first = &moment
 		}
 	}

@@ -207,7 +207,7 @@ func converged(t result.Trial) float64 {
 }
 
 // followed is the time in ms until the trial's slowest event that added backends had a call to one of
-// them; +Inf: there was none until the next event or the end, NaN: no event added backends.
+// them; +Inf: there was none until another event or the end, NaN: no event added backends.
 func followed(t result.Trial) float64 {
 	slowest := 0.0
 	for _, e := range t.Events {

@@ -19,8 +19,8 @@ type Event struct {
 	// just before.
 	Affected []string `json:"hit,omitempty"`
 	Ready    int      `json:"ready,omitempty"`
-	// Added is the number of backends that became ready from this event to the next or to the end; 0:
-	// none, or the document is older.
+	// Added is the number of backends that became ready because of this event, even after the next one;
+	// 0: none, or the document is older.
 	Added int `json:"added,omitempty"`
 	// Failed, Errors and Late count the calls that failed, failed by code, and were answered
 	// late, from this event to the next or to the end.
@@ -76,7 +76,7 @@ const (
 type Took struct {
 	EndpointReady   *float64 `json:"endpoint_ready"` // every change is published
 	ResolverUpdated *float64 `json:"client_told"`    // the caller's resolver has the new set
-	FirstCall       *float64 `json:"first_call"`     // first answer from a new backend
+	FirstCall       *float64 `json:"first_call"`     // first answer from a backend that the event added
 	// Avoided is when callers stopped calling the affected backends, for 1 s: no call went to a
 	// backend that is removed, and at most half of a fair share to those that stay. After a
 	// reset of connections it is when no more calls were lost.
