@@ -50,6 +50,9 @@ func TestRatesOfUsersInTurnsAreExactToACall(t *testing.T) {
 		"twice as quick":              {10, 102 * ms, 20, 10, "better", "held", true},
 		"as slow, of quick calls":     {10, 102 * ms, 0.3, 0.303, "equivalent", "held", false},
 		"2 % slower, not in turns":    {1, 4000 * ms, 20.3, 20.7, "equivalent", "held", false},
+		"4 % slower, in one load":     {1, 990 * ms, 96, 100, "undecided", "not established", true},
+		"4 % slower, of a long load":  {1, 60_100 * ms, 300, 312, "worse", "held", false},
+		"twice as slow, in one load":  {1, 990 * ms, 50, 100, "worse", "failed", true},
 	} {
 		run := func(name string, took float64) result.Arm {
 			a := result.Arm{Name: name, Config: map[string]any{"load": map[string]any{"closed": map[string]any{"users": 1, "duration": "4s"}}}}
@@ -60,6 +63,17 @@ func TestRatesOfUsersInTurnsAreExactToACall(t *testing.T) {
 		}
 		base, other := run("base", c.base), run("other", c.other)
 		checkRate(t, name, base, other, c.want, c.gate, c.noted)
+	}
+}
+
+// Users who think or start one after another end their last calls at different times.
+func TestUsersWhoStartApartHaveNoAllowance(t *testing.T) {
+	trials := []result.Trial{closedTrial(t, 1, 1, 990*ms, 100*ms)}
+	for setting, want := range map[string]bool{"duration": true, "think": false, "ramp": false} {
+		arm := result.Arm{Trials: trials, Config: map[string]any{"load": map[string]any{"closed": map[string]any{setting: "500ms"}}}}
+		if got := endOfBlock(arm) > 0; got != want {
+			t.Errorf("with load.closed.%s, the allowance for last calls is %t, want %t", setting, got, want)
+		}
 	}
 }
 

@@ -48,14 +48,15 @@ func endOfWindow(arm result.Arm) (inFlight, one float64) {
 	return inFlight / max(trials, 1), one / max(trials, 1)
 }
 
-// endOfBlock returns what the last call of each user of a closed loop in turns is worth at most, as a logarithm of the rate: the
-// mean of the trials. All users begin a block at the same moment, so a latency that is slightly longer can cost each user one of
-// five calls in every block.
+// endOfBlock returns what the last call of each user of a closed loop is worth at most, as a logarithm of the rate: the mean of
+// the trials. All users begin a load or block at the same moment, unless they think or start one after another, so a latency
+// that is slightly longer can cost each user one of five calls.
 func endOfBlock(arm result.Arm) (inFlight float64) {
 	const most = 0.99 // of the calls
+	apart := arm.Scheduled() || arm.SettingsByPath()["load.closed.ramp"] != nil
 	trials := 0.0
 	for _, t := range arm.Trials {
-		if t.Failed != "" || t.Calls == 0 || t.Window == nil || len(t.Blocks) == 0 {
+		if t.Failed != "" || t.Calls == 0 || t.Window == nil || len(t.Blocks) == 0 && apart {
 			continue
 		}
 		trials++
