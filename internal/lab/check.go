@@ -57,6 +57,10 @@ func unsupported(t trial, kind string) (all []string) {
 		add(!local && e.Cut != nil && program == nil && server.Language != language.Go, "local", "event %q cuts connections of servers in another language than Go", e)
 		add(!local && e.DNS != nil, "local", "event %q affects rpclab's own name server", e)
 	}
+	if g := t.Config.Gateway; local && g != nil && g.Language != language.Go && t.route.Name == route.ClusterIP.Name && t.channel == gateway.OwnConnection {
+		all = append(all, fmt.Sprintf("arm %s: on this machine, all connections of a gateway in %s over the route %s reach the same backend, so channel: own-connection has no effect: use route: forwarder, or run it with --on kubernetes",
+			t.Arm, g.Language, t.route.Name))
+	}
 	if only := t.route.OnlyOn; only != "" && only != kind {
 		all = append(all, fmt.Sprintf("arm %s: the route %s exists on %s only: run it with --on %s, or leave the arm out", t.Arm, t.route.Name, only, only))
 	}

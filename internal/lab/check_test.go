@@ -45,3 +45,25 @@ func TestAClusterRefusesEventsThatItCannotPerform(t *testing.T) {
 		}
 	}
 }
+
+// Without a virtual IP, a program in another language dials one backend, and a new connection picks no other.
+func TestAGatewayOfAnotherLanguageNeedsAVirtualIPForItsConnections(t *testing.T) {
+	const refused = "arm a: on this machine, all connections of a gateway in python over the route clusterip reach the same backend, so channel: own-connection has no effect: use route: forwarder, or run it with --on kubernetes"
+	for _, c := range []struct{ kind, route, gateway, want string }{
+		{"local", "clusterip", "{language: python, model: async, channel: own-connection}", refused},
+		{"kubernetes", "clusterip", "{language: python, model: async, channel: own-connection}", ""},
+		{"local", "clusterip", "{language: python, model: async}", ""}, // its channels share a connection
+		{"local", "clusterip", "{model: async, channel: own-connection}", ""},
+		{"local", "forwarder", "{language: python, model: async, channel: own-connection}", ""},
+	} {
+		document := "experiment: x\nquestion: q?\ndefaults: {workload: {fibonacci: {}}, server: {replicas: 2}, caller: {kind: http}, load: {burst: 10}}\n" +
+			"arms: {a: {route: " + c.route + ", gateway: " + c.gateway + "}}\n"
+		got := ""
+		if err := plan(t, document, experiment.Options{}).CheckCluster(c.kind); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s over %s on %s: %q, want %q", c.gateway, c.route, c.kind, got, c.want)
+		}
+	}
+}

@@ -60,9 +60,9 @@ func openClusterIP(ctx context.Context, s cluster.Service, o settings.Settings, 
 	}
 	state, _ := watcher.Current()
 	if one, ok := state.Usable.Random(); ok {
-		// Callers in other languages cannot use the dialer, so they dial one endpoint. A virtual IP
-		// has the same effect there: gRPC core shares one connection between all channels of a
-		// process to one address.
+		// A gateway in another language cannot use the dialer, so it dials one endpoint. A virtual IP has the same effect
+		// there, because gRPC core shares one connection between all channels of a process to one address, unless each has
+		// its own, which rpclab refuses on this route.
 		target.PortableURI = one.Addr.String()
 	}
 	return target, nil
