@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -50,7 +49,7 @@ func DefaultChannel(model string) string {
 // Models lists every model.
 var Models = []string{OneThread, Threads, Async}
 
-// MaxRequests is how many requests a gateway handles at once; it rejects further ones.
+// MaxRequests is how many requests a gateway handles at once; others wait, in every model and language.
 const MaxRequests = 256
 
 const (
@@ -88,7 +87,6 @@ type Gateway struct {
 	client   *grpcprom.ClientMetrics
 	standard grpc.UnaryClientInterceptor // of client
 	slots    chan struct{}               // for requests in progress
-	thread   chan struct{}               // full while the one thread of [OneThread] is in use; nil: other models
 	bursts   *semaphore.Weighted         // for calls of /experiment/client
 	shared   *grpc.ClientConn            // nil: a channel per request
 
@@ -117,7 +115,7 @@ func New(o Options) (*Gateway, error) {
 	g.Reset()
 	switch o.Model {
 	case OneThread:
-		g.thread = make(chan struct{}, 1)
+		g.slots = make(chan struct{}, 1)
 	case Threads, Async:
 	default:
 		return nil, fmt.Errorf("unknown model %q: use one of %v", o.Model, Models)
@@ -196,21 +194,12 @@ func (g *Gateway) draw(n int) int {
 	return g.random.IntN(n)
 }
 
-// admit waits until a request may run, or fails if there are too many. Call done when the request has ended.
+// admit waits until a request may run. Call done when the request has ended.
 func (g *Gateway) admit(ctx context.Context) (done func(), err error) {
 	select {
 	case g.slots <- struct{}{}:
-	default:
-		return nil, httpError{http.StatusServiceUnavailable, "UNAVAILABLE", fmt.Sprintf("%d requests are in progress, which is the limit: try again later", MaxRequests)}
-	}
-	if g.thread == nil {
 		return func() { <-g.slots }, nil
-	}
-	select {
-	case g.thread <- struct{}{}:
-		return func() { <-g.thread; <-g.slots }, nil
 	case <-ctx.Done():
-		<-g.slots
 		return nil, ctx.Err()
 	}
 }

@@ -1,6 +1,7 @@
 """The model async: Starlette under uvicorn with uvloop and httptools, and grpc.aio. One thread
 answers all requests; each waits for its calls one by one, as published."""
 
+import asyncio
 import socket
 
 import grpc
@@ -41,7 +42,7 @@ class Gateway:
         self.settings, self.api = settings, api
         self.options = program.options(settings)
         self.shared: grpc.aio.Channel | None = None
-        self.in_flight = 0
+        self.slots = asyncio.Semaphore(MAX_IN_FLIGHT)
 
     def application(self) -> Starlette:
         return Starlette(routes=[Route("/{path:path}", self)])
@@ -59,14 +60,8 @@ class Gateway:
         await Response(response.body, response.status, response.headers)(scope, receive, send)
 
     async def calls(self, calls: Request) -> GatewayResponse:
-        if self.in_flight == MAX_IN_FLIGHT:
-            why = f"{MAX_IN_FLIGHT} requests are in progress, which is the limit: try again later"
-            return failed(Failure(503, "UNAVAILABLE", why))
-        self.in_flight += 1
-        try:
+        async with self.slots:  # other requests queue
             return await self.make_on_channel(calls)
-        finally:
-            self.in_flight -= 1
 
     async def make_on_channel(self, calls: Request) -> GatewayResponse:
         if self.settings.channel != "shared":
