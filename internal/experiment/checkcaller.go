@@ -159,8 +159,6 @@ func checkOtherLanguage(config Config, place func(...string) position, wrong *pr
 		wrong.add(place("caller", "stream"), "the caller %s sends a message after the response to the last one: set load.sequence or load.closed, or use a caller in go", caller.Kind)
 	}
 	switch {
-	case load.Closed != nil && load.Closed.Ramp > 0:
-		wrong.add(place("load", "closed", "ramp"), "the caller %s does not support load.closed.ramp: %s", caller.Kind, able)
 	case load.Open != nil && load.Open.Arrivals == "poisson":
 		wrong.add(place("load", "open", "arrivals"), "the caller %s does not support random arrivals: %s", caller.Kind, able)
 	case load.Open != nil && load.Open.MaxInFlight != defaultMaxInFlight:

@@ -109,8 +109,6 @@ func TestErrorsOfInvalidDocuments(t *testing.T) {
 			}},
 		"warm-up of a caller in python": {strings.Replace(head, "a: {}", "a: {caller: {kind: python, warmup_max: 5s}}", 1),
 			[]string{"x.yaml:4:47: the caller python does not support warmup_max: remove it, or use a caller in go"}},
-		"ramp of a caller in python": {strings.Replace(head, "a: {}", "a: {caller: {kind: python}, load: {closed: {users: 2, calls: 9, ramp: 1s}}}", 1),
-			[]string{"x.yaml:4:78: the caller python does not support load.closed.ramp: remove it, or use a caller in go"}},
 		"random arrivals of a caller in python": {strings.Replace(head, "a: {}", "a: {caller: {kind: python}, load: {open: {rate: 9, duration: 1s, arrivals: poisson}}}", 1),
 			[]string{"x.yaml:4:83: the caller python does not support random arrivals: remove it, or use a caller in go"}},
 		"calls in flight of a caller in python": {strings.Replace(head, "a: {}", "a: {caller: {kind: python}, load: {open: {rate: 9, duration: 1s, max_in_flight: 5}}}", 1),

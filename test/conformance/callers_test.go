@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -125,8 +127,19 @@ func TestCallersMakeTheCallsOfEveryPace(t *testing.T) {
 			t.Errorf("2 users with 50 ms of think time made %d calls in 400 ms, want at most 16", n)
 		}
 		c.allAnswered(t, of, len(of.calls), "b")
+		at = time.Now().Add(time.Second)
+		ramp := c.load(t, fields{"at_ns": at.UnixNano(), "closed": fields{"users": 4, "think_ns": 1_000_000_000, "ramp_ns": 200_000_000, "duration_ns": 900_000_000}})
+		if len(ramp.calls) != 4 { // their numbers may have gaps: a user takes one before it knows that its call is due too late
+			t.Errorf("4 users who think longer than the load made %d calls", len(ramp.calls))
+		}
+		slices.SortFunc(ramp.calls, func(a, b called) int { return cmp.Compare(a.Due, b.Due) })
+		for user, call := range ramp.calls {
+			if due := at.Add(time.Duration(user) * 50 * time.Millisecond); time.Unix(0, call.Due).Sub(due).Abs() > time.Microsecond || call.Sent < call.Due || call.Code != 0 {
+				t.Errorf("the first call of user %d was due at %d and sent at %d, code %d; want %d, and no earlier", user, call.Due, call.Sent, call.Code, due.UnixNano())
+			}
+		}
 		var count strings.Builder
-		if server.WriteCount(&count); count.String() != fmt.Sprintln(360+len(of.calls)) {
+		if server.WriteCount(&count); count.String() != fmt.Sprintln(364+len(of.calls)) {
 			t.Errorf("the server counted %s calls", count.String())
 		}
 	})

@@ -147,6 +147,7 @@ type closedLoad struct {
 	Users    int           `json:"users"`
 	Calls    uint64        `json:"calls"`
 	Think    time.Duration `json:"think_ns"`
+	Ramp     time.Duration `json:"ramp_ns,omitempty"`
 	Duration time.Duration `json:"duration_ns"`
 }
 
@@ -165,7 +166,7 @@ func (s *session) loadRequest(plan pace.Pace, start time.Time) (line loadLine, e
 	line.At = start.UnixNano()
 	switch plan := plan.(type) {
 	case pace.Closed:
-		line.Closed = &closedLoad{plan.Users, plan.Calls, plan.Think, plan.Duration}
+		line.Closed = &closedLoad{plan.Users, plan.Calls, plan.Think, plan.Ramp, plan.Duration}
 	case pace.Burst:
 		if s.pingPong > 0 { // a warm-up: a stream may occupy a worker of the server until it ends, so more would wait
 			line.Closed = &closedLoad{Users: min(s.pingPong, plan.Calls), Calls: uint64(plan.Calls)}

@@ -33,6 +33,14 @@ func TestCallersShareARate(t *testing.T) {
 	}
 }
 
+// Else all users who think would begin a block at once.
+func TestUsersStartOneAfterAnother(t *testing.T) {
+	line, err := (&session{}).loadRequest(pace.Closed{Users: 20, Ramp: time.Second, Think: time.Second, Duration: 3 * time.Second}, time.Now())
+	if want := (closedLoad{Users: 20, Think: time.Second, Ramp: time.Second, Duration: 3 * time.Second}); err != nil || *line.Closed != want {
+		t.Errorf("the program is asked for %+v, %v; want %+v", line.Closed, err, want)
+	}
+}
+
 // Each stream occupies a worker of the server until it ends, so more streams than workers would wait for each other.
 func TestAWarmUpHasThePingPongStreamsOfTheLoad(t *testing.T) {
 	line, err := (&session{pingPong: 2}).loadRequest(pace.Burst{Calls: 30}, time.Now())

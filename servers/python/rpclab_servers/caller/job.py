@@ -79,16 +79,17 @@ class Closed(Message):
     users: Annotated[int, Meta(gt=0)]
     calls: Count = 0
     think_ns: Count = 0
+    ramp_ns: Count = 0  # over which users start, evenly spaced
     duration_ns: Count = 0
 
     def __post_init__(self):
         if not self.calls and not self.duration_ns:
             raise ValueError("a closed load must have a limit: set calls or duration_ns")
 
-    def due(self, n: int, answered: int | None) -> int | None:
+    def due(self, n: int, user: int, answered: int | None) -> int | None:
         """When call n is due, in nanoseconds since the start; None: no more calls. answered is when
-        the user received the last response; None: the user has made no call."""
-        due = 0 if answered is None else answered + self.think_ns
+        the user (from 0) received the last response; None: the user has made no call."""
+        due = self.ramp_ns * user // self.users if answered is None else answered + self.think_ns
         if self.calls and n >= self.calls or self.duration_ns and due >= self.duration_ns:
             return None
         return due

@@ -22,12 +22,14 @@ def in_threads(load: Load, calls: Calls, user: Callable[[], Call], checker: Chec
     if load.closed is None:
         on_schedule(load, calls, user(), checker)
     elif load.closed.users == 1:
-        one_user(load, calls, itertools.count(), user(), checker, True)
+        one_user(load, calls, 0, itertools.count(), user(), checker, True)
     else:
         numbers = itertools.count()  # taking the next one is atomic
         users = [
-            threading.Thread(target=one_user, args=(load, calls, numbers, user(), checker, False))
-            for _ in range(load.closed.users)
+            threading.Thread(
+                target=one_user, args=(load, calls, i, numbers, user(), checker, False)
+            )
+            for i in range(load.closed.users)
         ]
         for thread in users:
             thread.start()
@@ -36,17 +38,17 @@ def in_threads(load: Load, calls: Calls, user: Callable[[], Call], checker: Chec
 
 
 def one_user(
-    load: Load, calls: Calls, numbers, call: Call, checker: Checker, chained: bool
+    load: Load, calls: Calls, user: int, numbers, call: Call, checker: Checker, chained: bool
 ) -> None:
     """Make one user's calls. Chained: each sends the response of the call before."""
     clock, start, due_of, record = time.monotonic_ns, calls.start, load.closed.due, calls.record
-    think = load.closed.think_ns
+    scheduled = load.closed.think_ns or load.closed.ramp_ns
     answered, following = None, 0
     for n in numbers:
-        due = due_of(n, None if answered is None else answered - start)
+        due = due_of(n, user, None if answered is None else answered - start)
         if due is None:
             return
-        if think:
+        if scheduled:
             sleep_until(start + due)
         number = following if chained else n
         sent = clock()
@@ -88,23 +90,23 @@ async def in_tasks(load: Load, calls: Calls, user: Callable[[], Call], checker: 
     numbers, chained = itertools.count(), load.closed.users == 1
     await asyncio.gather(
         *(
-            one_user_in_task(load, calls, numbers, user(), checker, chained)
-            for _ in range(load.closed.users)
+            one_user_in_task(load, calls, i, numbers, user(), checker, chained)
+            for i in range(load.closed.users)
         )
     )
 
 
 async def one_user_in_task(
-    load: Load, calls: Calls, numbers, call: Call, checker: Checker, chained: bool
+    load: Load, calls: Calls, user: int, numbers, call: Call, checker: Checker, chained: bool
 ) -> None:
     clock, start, due_of, record = time.monotonic_ns, calls.start, load.closed.due, calls.record
-    think = load.closed.think_ns
+    scheduled = load.closed.think_ns or load.closed.ramp_ns
     answered, following = None, 0
     for n in numbers:
-        due = due_of(n, None if answered is None else answered - start)
+        due = due_of(n, user, None if answered is None else answered - start)
         if due is None:
             return
-        if think:
+        if scheduled:
             await wait_until(start + due)
         number = following if chained else n
         sent = clock()
