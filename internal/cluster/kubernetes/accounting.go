@@ -20,26 +20,6 @@ func (d *deployment) ResetUsage() error {
 	return inParallel(d.present(), (*replica).resetUsage)
 }
 
-// Usage includes backends that exited since ResetUsage, as last measured.
-func (d *deployment) Usage() map[string]cluster.Usage {
-	if !d.ownServers() {
-		return d.programUsage()
-	}
-	used := map[string]cluster.Usage{}
-	var mu sync.Mutex
-	_ = inParallel(d.present(), func(backend *replica) error {
-		present := backend.sample()
-		mu.Lock()
-		defer mu.Unlock()
-		used[backend.name] = present
-		return nil
-	})
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	maps.Copy(used, d.account.Exited)
-	return used
-}
-
 // WhyUsageUnknown implements [cluster.Unmeasured].
 func (d *deployment) WhyUsageUnknown() string {
 	d.mu.Lock()
@@ -47,9 +27,9 @@ func (d *deployment) WhyUsageUnknown() string {
 	return cmp.Or(d.noMeters, d.unmeasured)
 }
 
-// programUsage is what the servers of a user have used since ResetUsage; nil: not known. A server that stopped counts
-// as last measured, less than leavingPause and a request before its exit.
-func (d *deployment) programUsage() map[string]cluster.Usage {
+// Usage is what the servers have used since ResetUsage; nil: not known. A server that stopped counts as last measured,
+// less than leavingPause and a request before its exit.
+func (d *deployment) Usage() map[string]cluster.Usage {
 	if d.WhyUsageUnknown() != "" {
 		return nil
 	}
@@ -61,11 +41,11 @@ func (d *deployment) programUsage() map[string]cluster.Usage {
 	defer d.mu.Unlock()
 	used := maps.Clone(d.account.Exited)
 	for _, backend := range d.replicas {
-		usage, known := backend.meter.usage()
+		usage, known := backend.usage()
 		switch {
 		case known:
 			used[backend.name] = usage
-		case backend.runningFor() > 0:
+		case backend.hasRun():
 			d.unmeasured = fmt.Sprintf("pod %s could not be measured from the beginning to the end of the load", backend.name)
 			return nil
 		}

@@ -192,11 +192,9 @@ func (d *deployment) updateReplicas() {
 // recordExit moves a backend whose pod is gone to the account; call it with d.mu held.
 func (d *deployment) recordExit(backend *replica) {
 	close(backend.gone)
-	if d.ownServers() {
-		d.account.Exited[backend.name] = backend.lastUsage()
-	} else if used, known := backend.meter.usage(); known {
+	if used, known := backend.usage(); known {
 		d.account.Exited[backend.name] = used
-	} else if backend.runningFor() > 0 {
+	} else if backend.hasRun() {
 		d.unmeasured = fmt.Sprintf("pod %s ended and could not be measured", backend.name)
 	}
 	if !d.hasAgents() {

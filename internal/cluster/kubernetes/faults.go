@@ -86,7 +86,10 @@ func (d *deployment) FaultProxies() (all []cluster.FaultProxy) {
 	for _, backend := range d.active() {
 		if ip, ok := backend.ip(); ok {
 			all = append(all, cluster.FaultProxy{
-				Addr: netip.AddrPortFrom(ip, uint16(proxyPort(d.spec))), Backend: netip.AddrPortFrom(ip, uint16(portOf(d.spec))), CPU: backend.cpu,
+				Addr: netip.AddrPortFrom(ip, uint16(proxyPort(d.spec))), Backend: netip.AddrPortFrom(ip, uint16(portOf(d.spec))), CPU: func() (time.Duration, error) {
+					used, err := backend.processUsage()
+					return used.CPU, err
+				},
 			})
 		}
 	}

@@ -133,7 +133,7 @@ func TestADrainMeasuresABackendWhenItIsEvicted(t *testing.T) {
 	if _, err := d.Drain(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
-	if used := backend.lastUsage().CPU; used != time.Minute {
+	if used := lastUsage(backend).CPU; used != time.Minute {
 		t.Errorf("it has used %s of CPU time, want 1m", used)
 	}
 }

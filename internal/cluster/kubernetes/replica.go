@@ -44,12 +44,14 @@ type replica struct {
 	controller *control.Controller // of the process
 	paused     bool
 	used       cluster.Usage // as last measured
+	known      bool          // used counts from the last reset, or from the start of the pod
+	sampled    bool          // used is of this measurement, and the last one succeeded
 	began      uint64        // calls at the last reset
 	counted    bool          // began is known, and is of this process
 }
 
 func newReplica(run *run, pod *corev1.Pod, spec cluster.Spec) *replica {
-	r := &replica{run: run, name: pod.Name, spec: spec, gone: make(chan struct{}), pod: pod, counted: true}
+	r := &replica{run: run, name: pod.Name, spec: spec, gone: make(chan struct{}), pod: pod, counted: true, known: true}
 	r.meter = &meter{run: run, spec: spec, pod: r.seen, gone: r.gone, started: make(chan struct{}), known: true}
 	return r
 }
@@ -123,7 +125,7 @@ func (r *replica) adopt(process *agent.Process) error {
 	case process.ID() != "" && r.process.ID() == process.ID(): // only the connection was lost
 		controller.Continue(r.controller)
 	default: // a new process counts from 0
-		r.counted, r.paused = false, false
+		r.counted, r.known, r.paused = false, false, false
 	}
 	r.process, r.controller = process, controller
 	return nil
@@ -259,7 +261,8 @@ func (r *replica) resetUsage() (err error) {
 		err = process.ResetUsage(ctx)
 	}
 	r.mu.Lock()
-	r.used = cluster.Usage{}
+	r.used, r.sampled = cluster.Usage{}, false
+	r.known = process != nil && err == nil || r.process == nil && !ready(r.pod)
 	r.mu.Unlock()
 	r.meter.reset()
 	calls, ok := r.count()
@@ -272,45 +275,37 @@ func (r *replica) resetUsage() (err error) {
 	return err
 }
 
-// sample measures what the server has used, if it still runs.
-func (r *replica) sample() cluster.Usage {
+// sample measures what the server has used, if it can. For a server that stops or has ended, the last measurement holds.
+func (r *replica) sample() {
 	if r.spec.Program != nil { // any other process is a fault proxy
 		_ = r.meter.sample(r.isStopping())
-	} else if process := r.attached(); process != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
-		defer cancel()
-		if used, err := process.Usage(ctx); err == nil {
-			r.mu.Lock()
-			r.used = cluster.Usage{CPU: used.CPU, MaxRSS: used.MaxRSS, Throttled: used.Throttled, Stolen: used.Stolen}
-			r.mu.Unlock()
-		}
+		return
 	}
-	return r.lastUsage()
+	used, err := r.processUsage()
+	leaves := err != nil && (r.hasEnded() || r.isStopping() || r.meter.isLeaving())
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil {
+		r.used = cluster.Usage{CPU: used.CPU, MaxRSS: used.MaxRSS, Throttled: used.Throttled, Stolen: used.Stolen}
+	}
+	r.sampled = err == nil || r.sampled && leaves
 }
 
-// cpu is the CPU time that the process has used since the last reset.
-func (r *replica) cpu() (time.Duration, error) {
+// processUsage is what the process of the server, or of its fault proxy, has used since the last reset.
+func (r *replica) processUsage() (agent.Usage, error) {
 	process := r.attached()
 	if process == nil {
-		return 0, fmt.Errorf("%s has exited, or its agent does not answer", r.name)
+		return agent.Usage{}, fmt.Errorf("%s has exited, or its agent does not answer", r.name)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 	defer cancel()
-	used, err := process.Usage(ctx)
-	return used.CPU, err
+	return process.Usage(ctx)
 }
 
 // ip is the address of the pod; false: it has none yet.
 func (r *replica) ip() (netip.Addr, bool) {
 	ip, err := netip.ParseAddr(r.seen().Status.PodIP)
 	return ip, err == nil
-}
-
-// lastUsage is what the server had used when it was last measured.
-func (r *replica) lastUsage() cluster.Usage {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.used
 }
 
 // calls is how many calls have begun since the last reset. ok is false when the backend does

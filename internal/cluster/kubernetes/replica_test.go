@@ -252,9 +252,98 @@ func TestAServerIsMeasuredWhenItStops(t *testing.T) {
 	stopping.DeletionTimestamp = new(metav1.Now())
 	update(stopping)
 	d.updateReplicas()
-	testkit.Await(t, "the server is measured", func() bool { return backend.lastUsage().CPU == time.Minute })
+	testkit.Await(t, "the server is measured", func() bool { return lastUsage(backend).CPU == time.Minute })
 	server.used.Store(int64(time.Hour))
-	testkit.Await(t, "the server is measured again", func() bool { return backend.lastUsage().CPU == time.Hour })
+	testkit.Await(t, "the server is measured again", func() bool { return lastUsage(backend).CPU == time.Hour })
 	close(backend.gone)
 	d.tasks.Wait()
+}
+
+// lastUsage is what the server had used when it was last measured.
+func lastUsage(backend *replica) cluster.Usage {
+	used, _ := backend.usage()
+	return used
+}
+
+// The CPU time of a server whose agent does not answer at the end of the load is not 0.
+func TestTheUsageOfOwnServersIsOfTheWholeLoadOrUnknown(t *testing.T) {
+	deleted := metav1.Now()
+	for _, c := range []struct {
+		name                      string
+		lostAtReset, lostAtTheEnd bool
+		change                    func(d *deployment, backend *replica, process *agent.Process) // during the load
+		want                      time.Duration                                                 // -1: not known
+	}{
+		{name: "runs", want: time.Minute},
+		{name: "not attached at the end", lostAtTheEnd: true, want: -1},
+		{name: "not attached at the beginning", lostAtReset: true, want: -1},
+		{name: "measured by an event, and not attached at the end", lostAtTheEnd: true, want: -1,
+			change: func(_ *deployment, backend *replica, _ *agent.Process) { backend.sample() }},
+		{name: "stops", lostAtTheEnd: true, want: time.Minute, change: func(_ *deployment, backend *replica, _ *agent.Process) {
+			backend.sample()
+			stopping := backend.seen().DeepCopy()
+			stopping.DeletionTimestamp = &deleted
+			backend.update(stopping)
+		}},
+		{name: "starts again", want: -1, change: func(_ *deployment, backend *replica, process *agent.Process) {
+			process.Detach()
+			other := measuredServer{liveServer{commands: make(chan string, 10), id: "second"}, &atomic.Int64{}}
+			if err := backend.adopt(attach(t, other)); err != nil {
+				t.Error(err)
+			}
+		}},
+		{name: "joined by one that starts", want: time.Minute, change: func(d *deployment, _ *replica, _ *agent.Process) {
+			d.replicas["b"] = ownRunning("b")
+		}},
+		{name: "joined by one that serves without an agent", want: -1, change: func(d *deployment, _ *replica, _ *agent.Process) {
+			other := ownRunning("b")
+			serving := other.seen().DeepCopy()
+			serving.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+			other.update(serving)
+			d.replicas["b"] = other
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			server := measuredServer{liveServer{commands: make(chan string, 10), id: "first"}, &atomic.Int64{}}
+			backend, process := ownRunning("a"), attach(t, server)
+			if err := backend.adopt(process); err != nil {
+				t.Fatal(err)
+			}
+			d := &deployment{name: "greeter-1", replicas: map[types.UID]*replica{"a": backend}}
+			if c.lostAtReset {
+				process.Detach()
+			}
+			if err := d.ResetUsage(); err != nil {
+				t.Fatal(err)
+			}
+			if c.lostAtReset { // and attached again
+				process = attach(t, server)
+				if err := backend.adopt(process); err != nil {
+					t.Fatal(err)
+				}
+			}
+			server.used.Store(int64(time.Minute))
+			if c.change != nil {
+				c.change(d, backend, process)
+			}
+			if c.lostAtTheEnd {
+				process.Detach()
+			}
+			used := d.Usage()
+			switch {
+			case c.want < 0 && (used != nil || d.WhyUsageUnknown() == ""):
+				t.Errorf("the usage is %v (%q), want unknown and why", used, d.WhyUsageUnknown())
+			case c.want > 0 && used[backend.name].CPU != c.want:
+				t.Errorf("the usage is %v (%q), want %v", used, d.WhyUsageUnknown(), c.want)
+			}
+		})
+	}
+}
+
+// ownRunning is a replica of rpclab's own server that runs.
+func ownRunning(name string) *replica {
+	pod := running(name).seen()
+	backend := newReplica(nil, pod, cluster.Spec{})
+	backend.update(pod)
+	return backend
 }

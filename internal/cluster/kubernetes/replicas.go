@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"rpclab/internal/cluster"
 )
 
 // identities are the names of replicas.
@@ -33,6 +35,28 @@ func (r *replica) sampleLeaving(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// usage returns what the server had used when it was last measured. known is false if it was not measured since the last
+// reset, although it ran, or could not be measured at last.
+func (r *replica) usage() (used cluster.Usage, known bool) {
+	if r.spec.Program != nil {
+		return r.meter.usage()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.used, r.known && r.sampled
+}
+
+// hasRun says whether the server may have used something. One of rpclab's own has answered no calls until its pod is
+// ready, which takes longer than to attach to its agent.
+func (r *replica) hasRun() bool {
+	if r.runningFor() == 0 {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.spec.Program != nil || r.process != nil || ready(r.pod)
 }
 
 // inParallel calls do for all replicas at once, because each call crosses the cluster, and joins
