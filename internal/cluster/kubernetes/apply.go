@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -30,9 +31,16 @@ func kindOf(o object) (schema.GroupVersionKind, schema.GroupVersionResource, err
 	return kinds[0], resource, nil
 }
 
-// apply creates or updates objects (server-side apply).
+// apply creates or updates objects (server-side apply). It only creates Deployments: a user's may have a variable or a port
+// twice, which server-side apply refuses.
 func (a *API) apply(ctx context.Context, objects ...object) error {
 	for _, applied := range objects {
+		if deployment, ok := applied.(*appsv1.Deployment); ok {
+			if _, err := a.client.AppsV1().Deployments(deployment.Namespace).Create(ctx, deployment, metav1.CreateOptions{FieldManager: manager}); err != nil {
+				return fmt.Errorf("create Deployment %s: %w", deployment.Name, explain(err, deployment.Namespace))
+			}
+			continue
+		}
 		kind, resource, err := kindOf(applied)
 		if err != nil {
 			return err

@@ -2,6 +2,7 @@ package kubernetes
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -73,6 +74,23 @@ func TestObjectsOfAProgram(t *testing.T) {
 	testkit.Golden(t, "program-with-fault-proxy.yaml", document(t, backendObjects(t, cluster.Spec{
 		Name: "orders", Replicas: 2, NodePort: true, FaultProxy: true, ProxyTLS: &faultproxy.TLS{}, Program: &cluster.Program{Image: "orders:1.4"},
 	})...))
+}
+
+// The kubelet replaces $$ and $(NAME) in arguments and values, and server-side apply refuses a variable twice.
+func TestTheTextOfAProgramIsTheSameInPods(t *testing.T) {
+	pod, err := programPod(testScope, cluster.Spec{Name: "orders", Port: 9000, Program: &cluster.Program{
+		Image: "orders:1", Command: []string{"--match=^x$$", "{{.ID}}$(HOME)"}, Env: []string{"POD_NAME={{.ID}}", "PASSWORD=a$$b=c"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := slices.Clone(pod.Containers[0].Args)
+	for _, v := range pod.Containers[0].Env {
+		got = append(got, v.Name+"="+v.Value)
+	}
+	want := []string{"--match=^x$$$$", "$(RPCLAB_POD_NAME)$$(HOME)", "RPCLAB_POD_NAME=", "RPCLAB_POD_IP=", "POD_NAME=$(RPCLAB_POD_NAME)", "PASSWORD=a$$$$b=c"}
+	if !slices.Equal(got, want) {
+		t.Errorf("arguments and variables %q, want %q", got, want)
+	}
 }
 
 // No port of a fault proxy is that of the server.

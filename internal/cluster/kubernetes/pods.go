@@ -49,7 +49,7 @@ func container(name, image string, args []string) corev1.Container {
 	no, yes := false, true
 	return corev1.Container{
 		Name: name, Image: image, ImagePullPolicy: corev1.PullIfNotPresent, Args: args,
-		Env:       podFields(),
+		Env:       podFields(""),
 		Resources: resources(0, 0),
 		SecurityContext: &corev1.SecurityContext{
 			AllowPrivilegeEscalation: &no, ReadOnlyRootFilesystem: &yes,
@@ -68,17 +68,12 @@ var (
 	tmpVolume = corev1.Volume{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}
 )
 
-// podFields are the variables with the name and the address of a pod.
-func podFields() []corev1.EnvVar {
+// podFields are the variables with the name and the address of a pod, whose names begin with a prefix.
+func podFields(prefix string) []corev1.EnvVar {
 	from := func(path string) *corev1.EnvVarSource {
 		return &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}
 	}
-	return []corev1.EnvVar{{Name: "POD_NAME", ValueFrom: from("metadata.name")}, {Name: "POD_IP", ValueFrom: from("status.podIP")}}
-}
-
-// inPod is the replica in a pod, by the variables of [podFields], which the kubelet inserts.
-func inPod(port int) cluster.Replica {
-	return cluster.Replica{Address: fmt.Sprint("$(POD_IP):", port), Host: "$(POD_IP)", Port: port, ID: "$(POD_NAME)"}
+	return []corev1.EnvVar{{Name: prefix + "POD_NAME", ValueFrom: from("metadata.name")}, {Name: prefix + "POD_IP", ValueFrom: from("status.podIP")}}
 }
 
 // resources are the requests and limits of a container. Without limits the requests are

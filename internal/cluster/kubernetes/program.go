@@ -17,15 +17,13 @@ import (
 // program. Its root file system is writable, because servers write where they want.
 func programPod(scope objectScope, spec cluster.Spec) (corev1.PodSpec, error) {
 	program := *spec.Program
-	args, env, err := program.For(inPod(portOf(spec)))
+	args, env, err := inPod(program, portOf(spec))
 	if err != nil {
 		return corev1.PodSpec{}, err
 	}
 	main := container(mainContainer, program.Image, args)
-	for _, text := range env {
-		name, value, _ := strings.Cut(text, "=")
-		main.Env = append(main.Env, corev1.EnvVar{Name: name, Value: value})
-	}
+	main.Env = podFields(programPrefix)
+	setEnv(&main, env)
 	main.Resources = resources(spec.CPUs, spec.Memory)
 	main.Ports = []corev1.ContainerPort{{Name: "grpc", ContainerPort: int32(portOf(spec)), Protocol: corev1.ProtocolTCP}}
 	main.ReadinessProbe = readinessProbe(program.Ready, portOf(spec))
@@ -40,6 +38,30 @@ func programPod(scope objectScope, spec cluster.Spec) (corev1.PodSpec, error) {
 	addToken(&pod)
 	addFaultProxy(&pod, scope, spec)
 	return pod, nil
+}
+
+// The kubelet inserts the address and the name of a pod. No server reads variables of these names, so that it can have
+// its own POD_NAME and POD_IP.
+const (
+	programPrefix = "RPCLAB_"
+	podIP         = "$(" + programPrefix + "POD_IP)"
+	podName       = "$(" + programPrefix + "POD_NAME)"
+)
+
+// literal keeps the kubelet from changing a text of the user, in which it would replace $$ and $(NAME).
+var literal = strings.NewReplacer(podIP, podIP, podName, podName, "$", "$$")
+
+// inPod returns the arguments and variables of a program in a pod, with references to the variables of [podFields].
+func inPod(program cluster.Program, port int) (args []string, env []corev1.EnvVar, err error) {
+	args, texts, err := program.For(cluster.Replica{Address: fmt.Sprint(podIP, ":", port), Host: podIP, Port: port, ID: podName})
+	for i := range args {
+		args[i] = literal.Replace(args[i])
+	}
+	for _, text := range texts {
+		name, value, _ := strings.Cut(text, "=")
+		env = append(env, corev1.EnvVar{Name: name, Value: literal.Replace(value)})
+	}
+	return args, env, err
 }
 
 // stopProgram sets how the pod's first container is stopped: after the drain time, by the program's signal.

@@ -72,10 +72,11 @@ func adapt(original *appsv1.Deployment, spec cluster.Spec) (c copied, err error)
 	if c.port, err = containerPort(*main, spec); err != nil {
 		return c, err
 	}
-	set, err := setEnv(main, spec.Program, c.port)
+	_, env, err := inPod(*spec.Program, c.port)
 	if err != nil {
 		return c, err
 	}
+	set := setEnv(main, env)
 	files, replaced := replaceVolumes(pod, spec.Program.Files)
 	if reasons := needs(*pod, replaced); len(reasons) > 0 {
 		return c, fmt.Errorf("server.deployment: %s cannot run in the namespace of the run, because its pods need\n  %s\n"+
@@ -113,28 +114,25 @@ func adapt(original *appsv1.Deployment, spec cluster.Spec) (c copied, err error)
 
 // setEnv gives the container with the server the variables of server.env, in place of those with the same name. It
 // returns their names.
-func setEnv(main *corev1.Container, program *cluster.Program, port int) (names []string, err error) {
-	_, env, err := program.For(inPod(port))
-	if err != nil || len(env) == 0 {
-		return nil, err
+func setEnv(main *corev1.Container, env []corev1.EnvVar) (names []string) {
+	if len(env) == 0 {
+		return nil
 	}
 	at := func(name string, in []corev1.EnvVar) int {
 		return slices.IndexFunc(in, func(v corev1.EnvVar) bool { return v.Name == name })
 	}
-	missing := slices.DeleteFunc(podFields(), func(v corev1.EnvVar) bool { return at(v.Name, main.Env) >= 0 })
+	missing := slices.DeleteFunc(podFields(programPrefix), func(v corev1.EnvVar) bool { return at(v.Name, main.Env) >= 0 })
 	all := append(missing, main.Env...)
-	for _, text := range env {
-		name, value, _ := strings.Cut(text, "=")
-		now := corev1.EnvVar{Name: name, Value: value}
-		if i := at(name, all); i >= 0 {
+	for _, now := range env {
+		if i := at(now.Name, all); i >= 0 {
 			all[i] = now
 		} else {
 			all = append(all, now)
 		}
-		names = append(names, name)
+		names = append(names, now.Name)
 	}
 	main.Env = all
-	return names, nil
+	return names
 }
 
 // mainOf is the container with the server: the named one, else the first.

@@ -1,6 +1,8 @@
 package kubernetes
 
 import (
+	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -149,7 +151,7 @@ func TestVariablesReplaceThoseOfACopiedTemplate(t *testing.T) {
 	for _, v := range c.template.Spec.Containers[1].Env {
 		got = append(got, v.Name+"="+v.Value)
 	}
-	want := []string{"POD_NAME=", "GREETING=hi", "POD_IP=", "SELF=$(POD_IP):9000"}
+	want := []string{"RPCLAB_POD_NAME=", "RPCLAB_POD_IP=", "GREETING=hi", "POD_IP=", "SELF=$(RPCLAB_POD_IP):9000"}
 	if !slices.Equal(got, want) || c.changes[1] != "has the value of server.env for GREETING, SELF" {
 		t.Errorf("variables %q, changes %q; want %q", got, c.changes, want)
 	}
@@ -194,6 +196,29 @@ func TestConfigMapsOfATemplateAreCopied(t *testing.T) {
 	api = fakeObjects(t, nil, original, data("shop"), data("all"))
 	if _, err := api.copyTemplate(t.Context(), testScope, copySpec()); err == nil || !strings.Contains(err.Error(), "its pods need the ConfigMap db, which the namespace shop does not have") {
 		t.Errorf("%v, want the ConfigMap that is missing", err)
+	}
+}
+
+// Kubernetes accepts a port with two names. Server-side apply does not.
+func TestACopyOfAPortWithTwoNamesIsCreated(t *testing.T) {
+	c, err := adapt(readDeployment(t, strings.Replace(ordersTemplate, "containerPort: 9100", "containerPort: 9000", 1)), copySpec())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var method, body string
+	api := fakeAPI(t, func(w http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body)
+		if strings.HasSuffix(r.URL.Path, "/deployments") {
+			method, body = r.Method, string(text)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(text)
+	})
+	if err := api.apply(t.Context(), backends(testScope, "orders-1", copySpec(), c.template)...); err != nil {
+		t.Fatal(err)
+	}
+	if method != http.MethodPost || strings.Count(body, `"containerPort":9000`) != 2 {
+		t.Errorf("the Deployment is sent by %q: %s; want it created, with both names of its port", method, body)
 	}
 }
 
