@@ -60,7 +60,7 @@ func (p *callerPool) start(ctx context.Context, spec cluster.CallerSpec) (all []
 		return nil, err
 	}
 	var pods []*corev1.Pod
-	err = p.run.awaitPods(ctx, job, spec.Count, func() (bool, error) {
+	err = p.run.awaitPods(ctx, job, spec.Count, podsTimeout, func() (bool, error) {
 		pods = indexed(p.run.watcher.podsOf(job), spec.Count)
 		return pods != nil, nil
 	})

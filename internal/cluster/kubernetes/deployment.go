@@ -81,7 +81,7 @@ func (d *deployment) start(ctx context.Context) error {
 	}
 	d.tasks.Go(d.follow)
 	d.run.tasks.Go(d.tasks.Wait)
-	err = d.run.awaitPods(ctx, d.name, d.spec.Replicas, func() (bool, error) {
+	err = d.run.awaitPods(ctx, d.name, d.spec.Replicas, startTimeout(d.spec), func() (bool, error) {
 		if d.attachedBackends() >= d.spec.Replicas {
 			return true, nil
 		}

@@ -15,7 +15,8 @@ import (
 const (
 	// persistence is how long a problem must last before the wait ends: some are transient.
 	persistence = 8 * time.Second
-	// podsTimeout is how long pods may take without a problem, such as for a large image.
+	// podsTimeout is how long pods may take without a problem, such as for a large image. A server of the user has the time
+	// that it may need to become ready besides.
 	podsTimeout = 5 * time.Minute
 )
 
@@ -23,9 +24,9 @@ const (
 var ErrPods = errors.New("pods are not ready")
 
 // awaitPods returns when done says so; done is called at every change in the namespace. A
-// problem of the pods of this name that persists ends the wait.
-func (r *run) awaitPods(ctx context.Context, name string, wanted int, done func() (bool, error)) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, podsTimeout, fmt.Errorf("not ready after %s", podsTimeout))
+// problem of the pods of this name that persists ends the wait, and so does the limit.
+func (r *run) awaitPods(ctx context.Context, name string, wanted int, limit time.Duration, done func() (bool, error)) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not ready after %s", limit))
 	defer cancel()
 	since := map[string]time.Time{}          // problems, by kind
 	before := failed(r.watcher.podsOf(name)) // replaced by others

@@ -121,6 +121,14 @@ func whyNotReady(pod *corev1.Pod, spec cluster.Spec, failures []*corev1.Event) s
 		"server.ready to tcp or {http: PATH} if it has no gRPC health service, or server.timeout if it needs more time", portOf(spec))
 }
 
+// startTimeout is how long the pods of a deployment may take until all are ready.
+func startTimeout(spec cluster.Spec) time.Duration {
+	if spec.Program == nil {
+		return podsTimeout
+	}
+	return podsTimeout + readyTimeout(spec.Program)
+}
+
 func readyTimeout(program *cluster.Program) time.Duration {
 	if program.ReadyTimeout > 0 {
 		return program.ReadyTimeout
