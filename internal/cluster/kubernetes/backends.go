@@ -76,7 +76,7 @@ func ownServer(scope objectScope, spec cluster.Spec) corev1.PodSpec {
 	}
 	program := slices.Concat(server, []string{"--supervised", "--listen", address, "--id", "$(POD_NAME)"},
 		spec.Args, []string{"--drain", workload.DurationArg(spec.Drain)})
-	main := container(mainContainer, scope.image, agentArgs(mainPort, program...))
+	main := scope.ownContainer(mainContainer, agentArgs(mainPort, program...))
 	main.Resources = resources(spec.CPUs, spec.Memory)
 	for _, text := range spec.Env {
 		name, value, _ := strings.Cut(text, "=")

@@ -19,11 +19,11 @@ func callerJob(scope objectScope, name string, spec cluster.CallerSpec) *batchv1
 	if spec.Watches {
 		account = watcherAccount
 	}
-	pod := podSpec(scope, account, callerGrace, container(mainContainer, scope.image, agentArgs(mainPort)))
+	pod := podSpec(scope, account, callerGrace, scope.ownContainer(mainContainer, agentArgs(mainPort)))
 	pod.RestartPolicy = corev1.RestartPolicyNever
 	if spec.Sidecar != nil {
 		always := corev1.ContainerRestartPolicyAlways
-		side := container(sideContainer, scope.image, agentArgs(sidePort))
+		side := scope.ownContainer(sideContainer, agentArgs(sidePort))
 		side.RestartPolicy = &always // a native sidecar (KEP-753)
 		pod.InitContainers = []corev1.Container{side}
 	}

@@ -91,8 +91,12 @@ func (d *deployment) start(ctx context.Context) error {
 		return err
 	}
 	var pods []corev1.PodSpec
-	for _, pod := range d.run.watcher.podsOf(d.name) {
+	started := d.run.watcher.podsOf(d.name)
+	for _, pod := range started {
 		pods = append(pods, pod.Spec)
+	}
+	if text := differentImages(started); text != "" {
+		d.run.noteOnce(text)
 	}
 	if err := errors.Join(d.checkProxies(), checkStopSignal(d.spec.Program, pods...)); err != nil {
 		return err

@@ -75,9 +75,9 @@ func diagnoseContainer(pod *corev1.Pod, status corev1.ContainerStatus, add func(
 		case terminated != nil && terminated.Reason == oomKilled:
 			add("start", "%s", outOfMemory(pod))
 		case slices.Contains(imageReasons, waiting.Reason):
-			remedy := "Push it to a registry that nodes can reach: `rpclab image build --push REGISTRY/NAME`, then --image REGISTRY/NAME; or load it on every node"
+			remedy := "Push it to a registry that nodes can reach: `rpclab image build --push REGISTRY/NAME`, then --image REGISTRY/NAME; or load it on every node, with a tag other than latest"
 			if pod.Labels[labelRole] == roleProgram {
-				remedy = "Check the name of the image, and that nodes can reach its registry and may pull it; or load it on every node"
+				remedy = "Check the name of the image, and that nodes can reach its registry and may pull it; or load it on every node, with a tag other than latest"
 			}
 			add("image", "pod %s cannot get the image %s (%s): %s\n%s", pod.Name, status.Image, waiting.Reason, waiting.Message, remedy)
 		case slices.Contains(startReasons, waiting.Reason):

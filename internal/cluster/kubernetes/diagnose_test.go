@@ -114,6 +114,22 @@ func TestProblemIsReportedOnceItPersists(t *testing.T) {
 	}
 }
 
+func TestPodsWithDifferentImagesOfOneName(t *testing.T) {
+	of := func(node, id string) *corev1.Pod {
+		return pod(func(pod *corev1.Pod) {
+			pod.Spec.NodeName = node
+			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: mainContainer, Image: "shop/orders:main", ImageID: id}, {Name: "log", ImageID: "sha256:c"}}
+		})
+	}
+	if text := differentImages([]*corev1.Pod{of("one", "sha256:a"), of("two", "sha256:a"), of("three", "")}); text != "" {
+		t.Errorf("pods of one image: %q", text)
+	}
+	text := differentImages([]*corev1.Pod{of("one", "sha256:a"), of("two", "sha256:b")})
+	if want := "2 different images with the name shop/orders:main: sha256:a on node one, sha256:b on node two."; !strings.Contains(text, want) {
+		t.Errorf("%q, want %q", text, want)
+	}
+}
+
 func TestUnexpectedExitIsReportedOnce(t *testing.T) {
 	exited := pod(func(pod *corev1.Pod) {
 		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: mainContainer, RestartCount: 1,

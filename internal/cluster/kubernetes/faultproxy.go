@@ -19,7 +19,7 @@ func addFaultProxy(pod *corev1.PodSpec, scope objectScope, spec cluster.Spec) {
 	if spec.ProxyTLS != nil {
 		program = append(program, "--tls")
 	}
-	proxy := container(proxyContainer, scope.image, agentArgs(agentPort(spec), program...))
+	proxy := scope.ownContainer(proxyContainer, agentArgs(agentPort(spec), program...))
 	proxy.ReadinessProbe = readinessProbe(cluster.Ready{Kind: cluster.ReadyHTTP, Path: "/"}, readyPort(spec))
 	user := int64(nobody)
 	proxy.SecurityContext.RunAsUser = &user

@@ -47,7 +47,7 @@ const noteContainer = "kubectl.kubernetes.io/default-container"
 // objectScope is the namespace, run and image of objects.
 type objectScope struct {
 	namespace, id, image string
-	architecture         string // of the image; empty: not known
+	architecture         string // of the image that rpclab built; empty: not known, because the user named one
 }
 
 // nodes select the nodes that the image runs on. It contains programs for Linux.

@@ -77,7 +77,7 @@ func (m *meter) start(ctx context.Context) (*agent.Meter, error) {
 		}
 	}
 	pod := m.pod()
-	body, err := json.Marshal(map[string]any{"spec": map[string]any{"ephemeralContainers": []corev1.EphemeralContainer{meterOf(pod, m.run.image, m.spec)}}})
+	body, err := json.Marshal(map[string]any{"spec": map[string]any{"ephemeralContainers": []corev1.EphemeralContainer{meterOf(pod, m.run.objectScope, m.spec)}}})
 	if err != nil {
 		return nil, err
 	}
@@ -105,9 +105,9 @@ func (m *meter) start(ctx context.Context) (*agent.Meter, error) {
 
 // meterOf is a container that measures the server of a pod, as the same user. Process 1 of the server's namespace is the
 // server.
-func meterOf(pod *corev1.Pod, image string, spec cluster.Spec) corev1.EphemeralContainer {
+func meterOf(pod *corev1.Pod, scope objectScope, spec cluster.Spec) corev1.EphemeralContainer {
 	main := mainOf(&pod.Spec, serverOf(pod))
-	c := container(meterContainer, image, append(agentArgs(meterPort(spec)), "--observe", "1"))
+	c := scope.ownContainer(meterContainer, append(agentArgs(meterPort(spec)), "--observe", "1"))
 	c.Resources = corev1.ResourceRequirements{} // those of a pod are fixed
 	c.VolumeMounts = []corev1.VolumeMount{tokenMount}
 	if own := main.SecurityContext; own != nil {

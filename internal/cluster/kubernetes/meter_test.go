@@ -25,7 +25,7 @@ func TestAMeterJoinsTheProcessesOfTheServer(t *testing.T) {
 	user := int64(1000)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{noteContainer: "server"}}}
 	pod.Spec.Containers = []corev1.Container{{Name: "logs"}, {Name: "server", SecurityContext: &corev1.SecurityContext{RunAsUser: &user}}}
-	c := meterOf(pod, "rpclab:1", programSpec)
+	c := meterOf(pod, testScope, programSpec)
 	if c.TargetContainerName != "server" || *c.SecurityContext.RunAsUser != user || *c.SecurityContext.AllowPrivilegeEscalation {
 		t.Errorf("the container joins %q as %+v, want server, its user and no privileges", c.TargetContainerName, c.SecurityContext)
 	}

@@ -93,6 +93,27 @@ func TestTheTextOfAProgramIsTheSameInPods(t *testing.T) {
 	}
 }
 
+// Kubernetes knows when to pull an image of a registry, whose tag may have moved. One that rpclab loaded is in none.
+func TestWhenNodesPullImages(t *testing.T) {
+	named := testScope
+	named.architecture = ""
+	proxied := cluster.Spec{Name: "orders", Replicas: 1, FaultProxy: true, Program: &cluster.Program{Image: "orders:main"}}
+	for _, c := range []struct {
+		name        string
+		scope       objectScope
+		server, own corev1.PullPolicy
+	}{{"loaded", testScope, "", corev1.PullIfNotPresent}, {"named", named, "", ""}} {
+		pod, err := programPod(c.scope, proxied)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := ownServer(c.scope, cluster.Spec{Name: "greeter"}).Containers[0]
+		if server, proxy := pod.Containers[0], pod.Containers[1]; server.ImagePullPolicy != c.server || proxy.ImagePullPolicy != c.own || own.ImagePullPolicy != c.own {
+			t.Errorf("%s: the policies are %q, %q and %q, want %q for the user's image, %q for rpclab's", c.name, server.ImagePullPolicy, proxy.ImagePullPolicy, own.ImagePullPolicy, c.server, c.own)
+		}
+	}
+}
+
 // No port of a fault proxy is that of the server.
 func TestPortsOfAFaultProxy(t *testing.T) {
 	first, other := [4]int{17070, 17071, 17072, 17073}, [4]int{27070, 27071, 27072, 27073}

@@ -44,11 +44,21 @@ func agentArgs(port int, program ...string) []string {
 // accepts brackets around both.
 func podAddress(port int) string { return fmt.Sprintf("[$(POD_IP)]:%d", port) }
 
-// container runs rpclab by the restricted Pod Security Standard.
+// ownContainer runs rpclab. Its image that rpclab loaded into the nodes is in no registry.
+func (s objectScope) ownContainer(name string, args []string) corev1.Container {
+	c := container(name, s.image, args)
+	if s.architecture != "" {
+		c.ImagePullPolicy = corev1.PullIfNotPresent
+	}
+	return c
+}
+
+// container runs an image by the restricted Pod Security Standard. Kubernetes pulls the image if a node lacks it, or
+// always if it has no tag or the tag latest.
 func container(name, image string, args []string) corev1.Container {
 	no, yes := false, true
 	return corev1.Container{
-		Name: name, Image: image, ImagePullPolicy: corev1.PullIfNotPresent, Args: args,
+		Name: name, Image: image, Args: args,
 		Env:       podFields(""),
 		Resources: resources(0, 0),
 		SecurityContext: &corev1.SecurityContext{

@@ -21,7 +21,7 @@ const reaper = "reaper"
 func reaperObjects(scope objectScope) []object {
 	chosen := map[string]string{labelService: reaper}
 	one, history, grace := int32(1), int32(0), int64(1)
-	program := container(mainContainer, scope.image, []string{"reap", "--namespace", scope.namespace})
+	program := scope.ownContainer(mainContainer, []string{"reap", "--namespace", scope.namespace})
 	program.VolumeMounts = []corev1.VolumeMount{tmpMount} // no agent, so no token of agents
 	pod := podSpec(scope, reaper, grace, program)
 	pod.Volumes = []corev1.Volume{tmpVolume}
