@@ -43,8 +43,11 @@ type podImage struct {
 }
 
 // find returns the image of a run's pods. If the user names none and a node lacks the image that the run needs, find builds
-// and loads it.
+// and loads it, which takes minutes: find fails first if this user lacks permissions of a run.
 func (s imageSource) find(ctx context.Context, api *kubernetes.API, needs imageNeeds, bar *progress) (found podImage, err error) {
+	if err := api.CheckPermissions(ctx); err != nil {
+		return found, err
+	}
 	if name := cmp.Or(s.name, os.Getenv("RPCLAB_IMAGE")); name != "" {
 		return podImage{name: name}, nil
 	}

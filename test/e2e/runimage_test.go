@@ -14,10 +14,11 @@ import (
 	"testing"
 )
 
-// apiServer answers a run's first requests as a cluster of one node does, and permits nothing.
+// apiServer answers a run's first requests as a cluster of one node does, and cannot create its namespace.
 type apiServer struct {
-	mu     sync.Mutex
-	images []string // of the node
+	mu      sync.Mutex
+	images  []string // of the node
+	forbids bool     // the user has no permissions
 }
 
 func (s *apiServer) has(image string) {
@@ -30,7 +31,10 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	object := map[string]any{}
+	w.Header().Set("Content-Type", "application/json")
 	switch r.URL.Path {
+	case "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews":
+		object["status"] = map[string]any{"allowed": !s.forbids}
 	case "/version":
 		object["gitVersion"] = "v1.34.4"
 	case "/api/v1/nodes":
@@ -38,8 +42,10 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			"metadata": map[string]any{"name": "node-1"},
 			"status":   map[string]any{"nodeInfo": map[string]any{"operatingSystem": "linux", "architecture": runtime.GOARCH}, "images": []any{map[string]any{"names": s.images}}},
 		}}
+	case "/api/v1/namespaces":
+	default:
+		w.WriteHeader(http.StatusNotFound)
 	}
-	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(object) // the client has gone if it fails
 }
 
@@ -81,8 +87,8 @@ func runOn(t *testing.T, kubeconfig string, args ...string) (s said, recorded st
 	return s, string(text)
 }
 
-// lacksPermissions ends the error of a run that had its image.
-const lacksPermissions = "lacks permissions that a run needs"
+// noNamespace is in the error of a run that had its image.
+const noNamespace = "apply Namespace rpclab-"
 
 func TestARunLoadsItsImageIntoAKindClusterOnce(t *testing.T) {
 	t.Parallel()
@@ -92,11 +98,11 @@ func TestARunLoadsItsImageIntoAKindClusterOnce(t *testing.T) {
 		t.Errorf("rpclab ran %q, want kind with an archive", recorded)
 	}
 	loaded := regexp.MustCompile(`Loaded the image (rpclab:[0-9a-f]{12}) into the nodes: kind load image-archive`).FindStringSubmatch(s.stderr)
-	if loaded == nil || !strings.Contains(s.stderr, lacksPermissions) {
-		t.Fatalf("exit code %d, want a run that loaded its image and lacks permissions:\n%s", s.code, s.stderr)
+	if loaded == nil || !strings.Contains(s.stderr, noNamespace) {
+		t.Fatalf("exit code %d, want a run that loaded its image and has no namespace:\n%s", s.code, s.stderr)
 	}
 	node.has("docker.io/library/" + loaded[1])
-	if s, recorded := runOn(t, kubeconfig); recorded != "" || !strings.Contains(s.stderr, lacksPermissions) {
+	if s, recorded := runOn(t, kubeconfig); recorded != "" || !strings.Contains(s.stderr, noNamespace) {
 		t.Errorf("with the image on the node rpclab ran %q:\n%s", recorded, s.stderr)
 	}
 }
@@ -120,6 +126,17 @@ func TestARunThatCannotLoadItsImageSaysHowToPushIt(t *testing.T) {
   rpclab run channels --quick --arms shared --on kubernetes --kubeconfig /\S+ --image REGISTRY/rpclab:\S+
 `)
 	if s.code != 3 || recorded != "" || !want.MatchString(s.stderr) {
+		t.Errorf("exit code %d, rpclab ran %q, want 3 and no command:\n%s", s.code, recorded, s.stderr)
+	}
+}
+
+// An image takes minutes, and stays on the nodes.
+func TestARunWithoutPermissionsLoadsNoImage(t *testing.T) {
+	t.Parallel()
+	node, kubeconfig := startAPIServer(t, "kind-lab")
+	node.forbids = true
+	s, recorded := runOn(t, kubeconfig)
+	if s.code != 3 || recorded != "" || !strings.Contains(s.stderr, "lacks permissions that a run needs") {
 		t.Errorf("exit code %d, rpclab ran %q, want 3 and no command:\n%s", s.code, recorded, s.stderr)
 	}
 }

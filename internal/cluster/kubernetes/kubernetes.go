@@ -40,17 +40,14 @@ var (
 	_ cluster.MeshProxies = (*Cluster)(nil)
 )
 
-// New removes the namespaces of runs whose owner died, and creates one for this run. Its error
-// says which permissions this user lacks.
+// New removes the namespaces of runs whose owner died, and creates one for this run. [API.CheckPermissions] says whether
+// this user may.
 func New(ctx context.Context, api *API, options Options) (*Cluster, error) {
 	if options.Progress == nil {
 		options.Progress = func(string) {}
 	}
 	if options.Note == nil {
 		options.Note = func(string) {}
-	}
-	if err := api.preflight(ctx); err != nil {
-		return nil, err
 	}
 	options.Progress("looking for runs that were killed")
 	cleaned, err := api.beginClean(ctx, OwnerDead)

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// preflight fails unless this user has the permissions of a run.
-func (a *API) preflight(ctx context.Context) error {
+// CheckPermissions fails unless this user has the permissions of a run.
+func (a *API) CheckPermissions(ctx context.Context) error {
 	missing, err := a.missing(ctx, Permissions()[PermissionsOfRun])
 	if err != nil || len(missing) == 0 {
 		return err

@@ -10,19 +10,19 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-func TestPreflightErrorNamesMissingPermissionsAndHasTheWholeRole(t *testing.T) {
+func TestTheErrorNamesMissingPermissionsAndHasTheWholeRole(t *testing.T) {
 	denied := map[string]bool{}
 	api := fakeObjects(t, func(wanted authorization.ResourceAttributes) bool {
 		return !denied[wanted.Verb+" "+wanted.Group+"/"+wanted.Resource+"/"+wanted.Subresource]
 	})
 	api.config.Host = "https://api.example" // for the error; the client keeps its own
-	if err := api.preflight(t.Context()); err != nil {
+	if err := api.CheckPermissions(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	denied["patch /namespaces/"], denied["create /pods/portforward"], denied["patch apps/deployments/scale"] = true, true, true
-	err := api.preflight(t.Context())
+	err := api.CheckPermissions(t.Context())
 	if err == nil {
-		t.Fatal("preflight returned no error, want one for the denied permissions")
+		t.Fatal("CheckPermissions returned no error, want one for the denied permissions")
 	}
 	for _, want := range []string{
 		"https://api.example", "a run needs: patch namespaces, create pods/portforward, patch deployments/scale\n",
