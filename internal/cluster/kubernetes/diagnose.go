@@ -5,14 +5,32 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
 
 // problem is why pods are not ready.
 type problem struct {
-	kind string // the cluster's reason, which stays the same while the problem lasts
+	kind string // the cluster's reason, or one of the kinds below, which stays the same while the problem lasts
 	text string // what, where, and what to do
+	// ending says that the cluster is doing what may end the problem.
+	ending bool
+}
+
+// Kinds of problems of containers.
+const (
+	problemImage = "image" // it is not there
+	problemStart = "start" // the kubelet starts the container again
+	problemExit  = "exit"  // and that has not helped, or cannot help
+)
+
+// patience is how long the problem must last.
+func (p problem) patience() time.Duration {
+	if slices.Contains([]string{problemImage, problemStart, corev1.PodReasonUnschedulable}, p.kind) {
+		return retryPersistence
+	}
+	return persistence
 }
 
 // imageReasons are why a container waits for its image.
@@ -24,19 +42,30 @@ var startReasons = []string{"CreateContainerConfigError", "CreateContainerError"
 // podEvents are warnings with information that the status of a pod does not have.
 var podEvents = []string{"FailedMount", "FailedCreatePodSandBox", "FailedAttachVolume", "NetworkNotReady", "Evicted", "InspectFailed"}
 
+// scaleUps are the events of a pod for which an autoscaler adds a node: the Cluster Autoscaler, and Karpenter. noScaleUp
+// is that of a pod for which it does not.
+var scaleUps = []string{"TriggeredScaleUp", "Nominated"}
+
+const noScaleUp = "NotTriggerScaleUp"
+
 // slowKubelet matches the warnings of a busy kubelet that has not read a secret or a config map yet, and tries again. One
 // that does not exist has another message.
 var slowKubelet = regexp.MustCompile("failed to sync (secret|configmap) cache")
 
-// diagnose finds the problems of pods in their status and in warnings of the cluster; none:
-// they need more time.
+// diagnose finds the problems of pods in their status and in events of the cluster, which are current warnings, pulls of
+// images and scale-ups; none: they need more time.
 func diagnose(pods []*corev1.Pod, events []*corev1.Event, namespace string) []problem {
 	var all []problem
-	add := func(kind, format string, args ...any) {
-		if !slices.ContainsFunc(all, func(found problem) bool { return found.kind == kind }) {
-			all = append(all, problem{kind, fmt.Sprintf(format, args...)})
+	addOf := func(kind string, ending bool, format string, args ...any) {
+		added := problem{kind, fmt.Sprintf(format, args...), ending}
+		switch i := slices.IndexFunc(all, func(found problem) bool { return found.kind == kind }); {
+		case i < 0:
+			all = append(all, added)
+		case all[i].ending && !ending: // of another pod
+			all[i] = added
 		}
 	}
+	add := func(kind, format string, args ...any) { addOf(kind, false, format, args...) }
 	waiting := map[string]bool{}
 	for _, pod := range pods {
 		if pod.DeletionTimestamp != nil || ready(pod) {
@@ -45,11 +74,13 @@ func diagnose(pods []*corev1.Pod, events []*corev1.Event, namespace string) []pr
 		waiting[pod.Name] = true
 		for _, condition := range pod.Status.Conditions {
 			if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse && condition.Reason == corev1.PodReasonUnschedulable {
-				add(condition.Reason, "no node fits pod %s: %s\nSee `kubectl describe nodes`: add what is missing, or remove taints", pod.Name, condition.Message)
+				addOf(condition.Reason, getsNode(pod, events), "no node fits pod %s: %s\nSee `kubectl describe nodes`: add what is missing, or remove taints", pod.Name, condition.Message)
 			}
 		}
 		for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-			diagnoseContainer(pod, status, add)
+			diagnoseContainer(pod, status, func(kind, format string, args ...any) {
+				addOf(kind, kind == problemImage && pulls(pod, events), format, args...)
+			})
 		}
 	}
 	for _, event := range newestFirst(events) {
@@ -73,20 +104,48 @@ func diagnoseContainer(pod *corev1.Pod, status corev1.ContainerStatus, add func(
 	if waiting := status.State.Waiting; waiting != nil {
 		switch terminated := status.LastTerminationState.Terminated; {
 		case terminated != nil && terminated.Reason == oomKilled:
-			add("start", "%s", outOfMemory(pod))
+			add(problemExit, "%s", outOfMemory(pod))
 		case slices.Contains(imageReasons, waiting.Reason):
 			remedy := "Push it to a registry that nodes can reach: `rpclab image build --push REGISTRY/NAME`, then --image REGISTRY/NAME; or load it on every node, with a tag other than latest"
 			if pod.Labels[labelRole] == roleProgram {
 				remedy = "Check the name of the image, and that nodes can reach its registry and may pull it; or load it on every node, with a tag other than latest"
 			}
-			add("image", "pod %s cannot get the image %s (%s): %s\n%s", pod.Name, status.Image, waiting.Reason, waiting.Message, remedy)
+			add(problemImage, "pod %s cannot get the image %s (%s): %s\n%s", pod.Name, status.Image, waiting.Reason, waiting.Message, remedy)
 		case slices.Contains(startReasons, waiting.Reason):
-			add("start", "container %s of pod %s does not start (%s): %s%s", status.Name, pod.Name, waiting.Reason, waiting.Message, lastExit(status))
+			kind := problemStart
+			if waiting.Reason == "CrashLoopBackOff" && status.RestartCount > 1 { // the kubelet waits from the second restart on
+				kind = problemExit
+			}
+			add(kind, "container %s of pod %s does not start (%s): %s%s", status.Name, pod.Name, waiting.Reason, waiting.Message, lastExit(status))
 		}
 	}
 	if terminated := status.State.Terminated; terminated != nil && pod.Status.Phase == corev1.PodFailed {
-		add("start", "container %s of pod %s exited: %s", status.Name, pod.Name, howExited(terminated))
+		add(problemExit, "container %s of pod %s exited: %s", status.Name, pod.Name, howExited(terminated))
 	}
+}
+
+// getsNode says whether the scheduler makes room for a pod, or an autoscaler adds a node for it.
+func getsNode(pod *corev1.Pod, events []*corev1.Event) bool {
+	for _, event := range newestFirst(events) {
+		if event.InvolvedObject.Name == pod.Name && (event.Reason == noScaleUp || slices.Contains(scaleUps, event.Reason)) {
+			return event.Reason != noScaleUp || pod.Status.NominatedNodeName != ""
+		}
+	}
+	return pod.Status.NominatedNodeName != ""
+}
+
+// pulls says whether a node is pulling an image of the pod, by its events since the last pull began.
+func pulls(pod *corev1.Pod, events []*corev1.Event) (began bool) {
+	for _, event := range events {
+		switch {
+		case event.InvolvedObject.Name != pod.Name:
+		case event.Reason == "Failed":
+			return false
+		case event.Reason == "Pulling":
+			began = true
+		}
+	}
+	return began
 }
 
 // lastExit says how a container exited before.

@@ -102,15 +102,69 @@ func TestDiagnoseNamesReasonAndRemedy(t *testing.T) {
 
 func TestProblemIsReportedOnceItPersists(t *testing.T) {
 	since, start := map[string]time.Time{}, time.Unix(0, 0)
-	image := []problem{{"image", "text"}}
+	quota := []problem{{kind: "FailedCreate", text: "text"}}
 	for _, step := range []struct {
 		after    time.Duration
 		problems []problem
 		want     int // number of problems
-	}{{0, image, 0}, {persistence - 1, image, 0}, {persistence, image, 1}, {persistence + 1, nil, 0}, {persistence + 2, image, 0}} {
+	}{{0, quota, 0}, {persistence - 1, quota, 0}, {persistence, quota, 1}, {persistence + 1, nil, 0}, {persistence + 2, quota, 0}} {
 		if got := persisting(since, step.problems, start.Add(step.after)); len(got) != step.want {
 			t.Errorf("after %v the problems are %v, want %d", step.after, got, step.want)
 		}
+	}
+}
+
+// A kubelet pulls and starts again after 10 s, and an autoscaler needs a minute or two to add a node.
+func TestProblemsThatTheClusterSolvesAreNotReported(t *testing.T) {
+	unschedulable := func(pod *corev1.Pod) {
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}
+	}
+	restarted := func(count int32) func(*corev1.Pod) {
+		return func(pod *corev1.Pod) {
+			waiting("CrashLoopBackOff", "back-off")(pod)
+			pod.Status.ContainerStatuses[0].RestartCount = count
+		}
+	}
+	at := func(second int64, reason string) *corev1.Event {
+		e := warning("Pod", "greeter-1-a", reason, "")
+		if reason != "Failed" {
+			e.Type = corev1.EventTypeNormal
+		}
+		e.Name, e.LastTimestamp = fmt.Sprint(reason, second), metav1.Unix(second, 0)
+		return e
+	}
+	const never = 0
+	for _, c := range []struct {
+		name   string
+		change func(*corev1.Pod)
+		events []*corev1.Event
+		after  time.Duration // of the report
+	}{
+		{"a pull that failed", waiting("ErrImagePull", "429"), []*corev1.Event{at(1, "Pulling"), at(1, "Failed")}, retryPersistence},
+		{"a second pull", waiting("ImagePullBackOff", "429"), []*corev1.Event{at(1, "Failed"), at(13, "Pulling")}, never},
+		{"a second pull that failed", waiting("ErrImagePull", "429"), []*corev1.Event{at(13, "Pulling"), at(14, "Failed")}, retryPersistence},
+		{"a name that is no image", waiting("InvalidImageName", "X"), nil, retryPersistence},
+		{"a server that exited twice", restarted(1), nil, retryPersistence},
+		{"a server that exited three times", restarted(2), nil, persistence},
+		{"no node", unschedulable, nil, retryPersistence},
+		{"a node that will come", unschedulable, []*corev1.Event{at(1, "TriggeredScaleUp")}, never},
+		{"a node of Karpenter", unschedulable, []*corev1.Event{at(1, "Nominated")}, never},
+		{"no node after all", unschedulable, []*corev1.Event{at(1, "TriggeredScaleUp"), at(2, "NotTriggerScaleUp")}, retryPersistence},
+		{"room on a node", func(pod *corev1.Pod) { unschedulable(pod); pod.Status.NominatedNodeName = "node-1" }, nil, never},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			affected := pod(c.change)
+			watcher, _ := watcherOf(affected)
+			watcher.events = eventsOf(c.events...)
+			r := &run{watcher: watcher}
+			since, start := map[string]time.Time{}, time.Unix(0, 0)
+			for _, after := range []time.Duration{0, persistence - 1, persistence, retryPersistence - 1, retryPersistence, podsTimeout} {
+				reported := len(persisting(since, r.problems("greeter-1", []*corev1.Pod{affected}, 1), start.Add(after))) > 0
+				if want := c.after != never && after >= c.after; reported != want {
+					t.Errorf("after %s the problem is reported: %t, want %t", after, reported, want)
+				}
+			}
+		})
 	}
 }
 

@@ -15,6 +15,9 @@ import (
 const (
 	// persistence is how long a problem must last before the wait ends: some are transient.
 	persistence = 8 * time.Second
+	// retryPersistence is persistence for what the cluster tries again. A kubelet pulls an image and starts a container again
+	// after 10 s and a look at the pod, and autoscalers look for pods without a node every 10 s.
+	retryPersistence = 20 * time.Second
 	// podsTimeout is how long pods may take without a problem, such as for a large image. A server of the user has the time
 	// that it may need to become ready besides.
 	podsTimeout = 5 * time.Minute
@@ -50,7 +53,11 @@ func (r *run) awaitPods(ctx context.Context, name string, wanted int, limit time
 			if errors.Is(context.Cause(ctx), context.Canceled) {
 				return ctx.Err()
 			}
-			return fmt.Errorf("%s: %w: %w (%s)", name, ErrPods, context.Cause(ctx), states)
+			text := ""
+			if present := r.problems(name, pods, wanted); len(present) > 0 {
+				text = ":\n" + texts(present)
+			}
+			return fmt.Errorf("%s: %w: %w (%s)%s", name, ErrPods, context.Cause(ctx), states, text)
 		}
 	}
 }
@@ -68,7 +75,9 @@ func failed(pods []*corev1.Pod) map[types.UID]bool {
 
 // problems diagnoses pods of a deployment or of callers, of which there should be a number.
 func (r *run) problems(name string, pods []*corev1.Pod, wanted int) []problem {
-	return diagnose(pods, current(pods, r.watcher.warningsOf(name), r.watcher.pullsOf(name), wanted), r.namespace)
+	pulls := r.watcher.pullsOf(name)
+	warnings := current(pods, r.watcher.warningsOf(name), pulls, wanted)
+	return diagnose(pods, slices.Concat(warnings, pulls, r.watcher.scaleUpsOf(name)), r.namespace)
 }
 
 // persisting notes when each problem began, and returns those that persist.
@@ -79,7 +88,7 @@ func persisting(since map[string]time.Time, all []problem, now time.Time) (persi
 		if _, known := since[found.kind]; !known {
 			since[found.kind] = now
 		}
-		if now.Sub(since[found.kind]) >= persistence {
+		if !found.ending && now.Sub(since[found.kind]) >= found.patience() {
 			persistent = append(persistent, found)
 		}
 	}

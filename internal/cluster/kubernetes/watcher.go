@@ -135,6 +135,13 @@ func (w *watcher) pullsOf(name string) []*corev1.Event {
 	return w.eventsOf(name, func(event *corev1.Event) bool { return event.Reason == "Pulling" })
 }
 
+// scaleUpsOf are what autoscalers say about pods that no node fits.
+func (w *watcher) scaleUpsOf(name string) []*corev1.Event {
+	return w.eventsOf(name, func(event *corev1.Event) bool {
+		return slices.Contains(scaleUps, event.Reason) || event.Reason == noScaleUp
+	})
+}
+
 // eventsOf are the selected events about objects with this name or prefix.
 func (w *watcher) eventsOf(name string, selected func(*corev1.Event) bool) (about []*corev1.Event) {
 	found, _ := w.events.List(labels.Everything())
