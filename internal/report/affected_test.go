@@ -115,3 +115,52 @@ func TestTheAnswerNamesEventsNeverPerformed(t *testing.T) {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 }
+
+// The result in which no arm recovers from an event must not read better than the one in which some do.
+func TestAnEventFromWhichNoArmRecoversIsShown(t *testing.T) {
+	arms := []result.Arm{{Name: "a"}, {Name: "b"}}
+	of := func(e result.Event) (all []result.Event) {
+		for _, a := range arms {
+			e.Arm, e.Round = a.Name, 1
+			all = append(all, e)
+		}
+		return all
+	}
+	hit := []string{"b0"}
+	for name, c := range map[string]struct {
+		event result.Event
+		want  string // of both arms; "": no column
+		says  string
+	}{
+		"backends added": {result.Event{What: "scale 5", Action: result.ActionScale, Count: 5, Added: 2}, never,
+			"When rpclab scaled to 5 backends, a and b never succeeded on a new backend."},
+		"backends replaced": {result.Event{What: "roll", Action: result.ActionRoll, Affected: hit, Ready: 2, Added: 2}, never,
+			"a and b never succeeded on a new backend."},
+		"backends removed": {result.Event{What: "scale 1", Action: result.ActionScale, Count: 1, Affected: hit, CalledBefore: new(true)}, never,
+			"a and b never stopped calling the affected backends."},
+		"a backend killed": {result.Event{What: "kill 1", Action: result.ActionKill, Count: 1, Affected: hit, CalledBefore: new(true), Failed: 9, Added: 1}, never,
+			"a and b never stopped calling it."},
+		"a proxy killed": {result.Event{What: "kill proxy", Action: result.ActionKillProxy, Failed: 9}, never,
+			"a and b never received responses again."},
+		"a killed backend that no arm called": {result.Event{What: "kill 1", Action: result.ActionKill, Affected: hit, CalledBefore: new(false), Added: 1}, "", ""},
+		"a killed proxy that cost no call":    {result.Event{What: "kill proxy", Action: result.ActionKillProxy}, "", ""},
+		"no new backend was ready":            {result.Event{What: "scale 5", Action: result.ActionScale, Count: 5, Failed: 9}, "", ""},
+		"it is not known who answered":        {result.Event{What: "scale 5", Action: result.ActionScale, Count: 5, Added: 2, BackendsUnknown: true}, "", ""},
+		"backends stay, but are slow":         {result.Event{What: "slow 1", Action: result.ActionSlow, Affected: hit, CalledBefore: new(true)}, "", ""},
+	} {
+		d := result.Document{Arms: arms, Events: of(c.event)}
+		all := recoveries(d)
+		if c.want == "" {
+			if len(all) > 0 {
+				t.Errorf("%s: the recoveries are %+v, want none", name, all)
+			}
+			continue
+		}
+		if len(all) != 1 || all[0].text("a") != c.want || all[0].text("b") != c.want {
+			t.Errorf("%s: the recoveries are %+v, want %s for both arms", name, all, c.want)
+		}
+		if got := answerOfEvents(d); !strings.HasSuffix(got, c.says) {
+			t.Errorf("%s: the answer is %q, want it to end in %q", name, got, c.says)
+		}
+	}
+}

@@ -88,6 +88,7 @@ type eventOutcome struct {
 	// backends; fair is the share that those should have.
 	answered, byAffected uint64
 	fair                 float64
+	added, affects       bool             // whether backends became ready, or the event affected any, in any round
 	called               *bool            // the affected backends, before the event in any round; nil: not known
 	took                 [steps][]float64 // ms in each of those rounds, +Inf if not observed
 	unrestored           []result.Took    // of the rounds whose balance was not restored
@@ -156,6 +157,7 @@ func (o *eventOutcome) add(e result.Event) {
 	o.at = append(o.at, e.AtMS/1000)
 	o.failed += e.Failed
 	o.late += e.Late
+	o.added, o.affects = o.added || e.Added > 0, o.affects || len(e.Affected) > 0
 	o.unfinished = o.unfinished || e.Unfinished != nil
 	o.backendsUnknown = o.backendsUnknown || e.BackendsUnknown
 	if e.CalledBefore != nil && (o.called == nil || !*o.called) {

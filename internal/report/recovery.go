@@ -32,7 +32,7 @@ type recovery struct {
 	unfinished bool                 // in any round of any arm
 }
 
-// recoveries are those of all events that have a recovery time in any arm.
+// recoveries are those of all events that have a recovery time in any arm, or from which no affected arm recovered.
 func recoveries(d result.Document) (all []recovery) {
 	byPlace := map[int][]*eventOutcome{}
 	last := -1
@@ -45,7 +45,7 @@ func recoveries(d result.Document) (all []recovery) {
 	}
 	for place := range last + 1 {
 		mine := byPlace[place]
-		step, is := recoveryStep(mine)
+		step, observed, is := recoveryStep(mine)
 		if !is {
 			continue
 		}
@@ -63,24 +63,42 @@ func recoveries(d result.Document) (all []recovery) {
 				r.took[o.arm] = append(r.took[o.arm], took)
 			}
 		}
-		all = append(all, r)
+		if observed || len(r.took) > 0 {
+			all = append(all, r)
+		}
 	}
 	return all
 }
 
 // recoveryStep returns the time that shows the recovery: after a kill, until callers avoid the killed backends;
-// after the kill of a proxy, until calls are answered; after other changes, until a new backend answers.
-func recoveryStep(mine []*eventOutcome) (step int, is bool) {
+// after the kill of a proxy, until calls are answered; after other changes, until a new backend answers. observed: any arm has
+// this time; else it is the time of an arm that the event affects. is: there is such a time.
+func recoveryStep(mine []*eventOutcome) (step int, observed, is bool) {
 	order := []int{firstCall, recovered, avoided}
 	if len(mine) > 0 && slices.Contains([]result.Action{result.ActionKill, result.ActionStop, result.ActionDrain, result.ActionCut}, mine[0].action) {
 		order = []int{avoided, recovered, firstCall}
 	}
 	for _, step := range order {
 		if slices.ContainsFunc(mine, func(o *eventOutcome) bool { return !math.IsInf(o.typical(step), 1) }) {
-			return step, true
+			return step, true, true
 		}
 	}
-	return 0, false
+	if len(mine) == 0 || !slices.Contains(disturbing, mine[0].action) {
+		return 0, false, false
+	}
+	needed := map[int]func(*eventOutcome) bool{
+		firstCall: func(o *eventOutcome) bool { return o.added },
+		recovered: func(o *eventOutcome) bool {
+			return slices.Contains([]result.Action{result.ActionKillProxy, result.ActionKillControl, result.ActionDNS}, o.action)
+		},
+		avoided: func(o *eventOutcome) bool { return o.affects },
+	}
+	for _, step := range order {
+		if slices.ContainsFunc(mine, needed[step]) {
+			return step, false, true
+		}
+	}
+	return 0, false, false
 }
 
 // recoveryTable has a row for each arm: the calls that it lost, and how soon it recovered from each event.
