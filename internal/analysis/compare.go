@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"rpclab/internal/experiment"
 	"rpclab/internal/result"
@@ -100,13 +101,18 @@ func (p armPair) ratio(m metric, a, b result.Document, family int) result.Ratio 
 	}
 	v := compare(before, after, o)
 	r := result.Ratio{
-		Metric: m.name, Arm: p.name(), Cell: p.a.Cell, Secondary: !m.headline, A: armValue(p.a, m), B: armValue(p.b, m),
+		Metric: m.name, Arm: p.name(), Cell: p.a.Cell, Secondary: !m.headline,
 		Ratio: v.Ratio, CI: v.CI, Level: v.Level, Trials: [2]int{len(before), len(after)}, Cycles: cycles,
 		Decision: string(v.Decision), Bound: m.bound(p.b, p.a),
 	}
+	r.A, r.ABound = armValue(p.a, m)
+	r.B, r.BBound = armValue(p.b, m)
 	why := reasonOf(v.Reason, v.Cause)
 	if v.Ratio > 0 {
 		r.PRanks = verdict.RankSum(before, after)
+	}
+	if r.Ratio >= result.Beyond || r.Ratio <= 1/result.Beyond {
+		r.Ratio, r.CI, r.Bound = 0, [2]float64{}, ""
 	}
 	unfit := p.unfit(m, a, b)
 	if unfit.text == "" {
@@ -185,17 +191,24 @@ func (p armPair) samples(m metric, a, b result.Document, o *verdict.Options) (_ 
 
 // armValue is the metric of all trials of an arm together or, if it is of the events of a trial, of the median
 // trial; 0: there is none.
-func armValue(arm result.Arm, m metric) float64 {
+func armValue(arm result.Arm, m metric) (float64, result.ValueBound) {
+	if name, isLatency := strings.CutPrefix(m.name, "latency_"); isLatency && !arm.Latency.Empty() {
+		figure := arm.Latency.Figure(name)
+		return figure.Value, map[bool]result.ValueBound{true: result.LowerValue}[figure.Lower]
+	}
 	t := result.Trial{Measures: arm.Measures}
 	if arm.Capacity != nil {
 		t.Capacity = &result.Capacity{Rate: arm.Capacity.Rate}
 	}
 	for _, v := range []float64{m.of(t), verdict.Median(values(arm, m.of))} {
-		if !math.IsNaN(v) && !math.IsInf(v, 0) {
-			return v
+		switch {
+		case math.IsInf(v, 1):
+			return 0, result.NeverEnded
+		case !math.IsNaN(v):
+			return v, ""
 		}
 	}
-	return 0
+	return 0, ""
 }
 
 // Incomparable is the error of two runs of which no arm can be compared, with the reasons.

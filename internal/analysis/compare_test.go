@@ -333,3 +333,36 @@ func TestRunsAreComparedOnTheHeadlineMetricsOfTheirExperiment(t *testing.T) {
 		t.Errorf("runs with different headlines: %s", diff)
 	}
 }
+
+// A percentile of lost calls is a lower bound, and a time that did not end has no ratio.
+func TestAComparisonMarksValuesThatAreNoPlainOnes(t *testing.T) {
+	lossy := runOf(t, 5, 5.1, 4.9, 5)
+	for i := range lossy.Arms[0].Trials {
+		x := &lossy.Arms[0].Trials[i]
+		x.Errors = map[string]uint64{"DEADLINE_EXCEEDED": x.Calls / 10}
+		if err := x.CountLost(20*time.Second, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lossy = Assemble(lossy)
+	c := Compare(lossy, lossy, CompareOptions{})
+	if r := ratioOf(t, c, "latency_p99"); r.A != 20_000 || r.ABound != result.LowerValue || r.BBound != result.LowerValue {
+		t.Errorf("p99 is %+v, want 20,000 ms as a lower bound on both sides", r)
+	}
+	if r := ratioOf(t, c, "latency_p50"); r.ABound != "" || r.BBound != "" {
+		t.Errorf("the median is %+v, want plain values", r)
+	}
+	run := func(took *float64) result.Document {
+		d := runOf(t, 10, 10, 10, 10, 10)
+		d.Headline = []string{"followed"}
+		for i := range d.Arms[0].Trials {
+			d.Arms[0].Trials[i].Events = []result.Event{{What: "scale 5", Added: 2, Took: result.Took{FirstCall: took}}}
+		}
+		return d
+	}
+	c = Compare(run(new(250.0)), run(nil), CompareOptions{})
+	if r := ratioOf(t, c, "followed"); r.A != 250 || r.ABound != "" || r.B != 0 || r.BBound != result.NeverEnded || r.Ratio != 0 || r.CI != [2]float64{} ||
+		r.Bound != "" || r.Decision != "worse" {
+		t.Errorf("followed is %+v, want 250 ms against never, without a ratio, worse", r)
+	}
+}

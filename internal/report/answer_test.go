@@ -200,7 +200,7 @@ func TestTheAnswerSaysWhetherLostCallsAreBeyondChance(t *testing.T) {
 	if got := Answer(d); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
-	if got, want := sentenceOf(failed), "new-channel loses fewer calls than shared (p = 0.0079)"; got != want {
+	if got, want := sentenceOf(failed, ""), "new-channel loses fewer calls than shared (p = 0.0079)"; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	failed.Decision, failed.Cause = "undecided", &result.Cause{Kind: result.CauseInterval}
@@ -252,7 +252,7 @@ func withBound(v result.Verdict, bound result.RatioBound) result.Verdict {
 // A ratio of lost calls is a lower bound in sentences, tables and cards.
 func TestARatioOfLostCallsIsABound(t *testing.T) {
 	v := withBound(verdict("latency_p50", "a", result.Cell{"load.burst": 1}, 3, 2.9, 3.1, "worse", "baseline"), result.LowerBound)
-	if got, want := sentenceOf(v), "a is slower than shared at the median: at least 3.00 times as long (2.90–3.10)"; got != want {
+	if got, want := sentenceOf(v, ""), "a is slower than shared at the median: at least 3.00 times as long (2.90–3.10)"; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	if got := ratioOfRuns(result.Ratio{Ratio: 3, Bound: result.LowerBound}); got != "≥ 3.00" {

@@ -59,12 +59,13 @@ func ratios(p *page, c result.Comparison) {
 				open = append(open, v)
 			}
 			level, headline = r.Level, headline+1
-			if interval(r.CI) != "" {
+			interval := intervalOfRuns(r)
+			if interval != "" {
 				intervals++
 			}
 			words := comparativeOf(r.Metric)
-			t.rows = append(t.rows, []string{clean(r.Arm), words.column, valueOfRun(r, r.A, words.show), valueOfRun(r, r.B, words.show),
-				ratioOfRuns(r), interval(r.CI), probability(r.PRanks), inWords(r)})
+			t.rows = append(t.rows, []string{clean(r.Arm), words.column, valueOfRun(r, r.A, r.ABound), valueOfRun(r, r.B, r.BBound),
+				ratioOfRuns(r), interval, probability(r.PRanks), inWords(r)})
 		}
 		if name := cellName(in.Cell); name != "" {
 			p.heading(name)
@@ -82,14 +83,16 @@ func ratios(p *page, c result.Comparison) {
 }
 
 // valueOfRun is what an arm measured in one of the runs.
-func valueOfRun(r result.Ratio, value float64, show func(float64) string) string {
+func valueOfRun(r result.Ratio, value float64, bound result.ValueBound) string {
 	switch {
+	case bound == result.NeverEnded:
+		return never
 	case value == 0 && r.Metric != "failed":
 		return none
 	case strings.HasSuffix(r.Metric, "_memory"):
 		value /= 1e6
 	}
-	return show(value)
+	return bounded(result.Figure{Value: value, Lower: bound == result.LowerValue}, comparativeOf(r.Metric).show)
 }
 
 // runIntervalNote says how far the intervals can be relied on. margin is a share.
@@ -106,7 +109,7 @@ func ratiosByCell(c result.Comparison) []result.InCell[result.Ratio] {
 // verdictOf is a ratio in the form of a verdict.
 func verdictOf(r result.Ratio) result.Verdict {
 	return result.Verdict{Metric: r.Metric, A: r.Arm, Cell: r.Cell, Ratio: r.Ratio, CI: r.CI, Bound: r.Bound,
-		Decision: r.Decision, Reason: r.Reason, Cause: r.Cause, Kind: "baseline", Secondary: r.Secondary}
+		Decision: r.Decision, Reason: r.Reason, Cause: r.Cause, Kind: "baseline", Secondary: r.Secondary, Unfit: r.Cause != nil && r.Cause.Kind == result.CauseLostCalls}
 }
 
 func otherMetricsOfRuns(p *page, c result.Comparison) {
@@ -122,10 +125,29 @@ func otherMetricsOfRuns(p *page, c result.Comparison) {
 }
 
 func ratioOfRuns(r result.Ratio) string {
-	if r.Ratio == 0 {
+	if !verdictOf(r).HasRatio() {
 		return none
 	}
 	return ratioInTable(r.Ratio, r.Bound)
+}
+
+func intervalOfRuns(r result.Ratio) string {
+	if !verdictOf(r).HasRatio() {
+		return ""
+	}
+	return interval(r.CI)
+}
+
+// valuesOfRuns are the values of B and A in a sentence.
+func valuesOfRuns(r result.Ratio) string {
+	one := func(value float64, bound result.ValueBound) string {
+		text := valueOfRun(r, value, bound)
+		if r.Metric == "followed" && text != never {
+			text += " ms"
+		}
+		return text
+	}
+	return one(r.B, r.BBound) + " against " + one(r.A, r.ABound)
 }
 
 // inWords says what B is compared with A.

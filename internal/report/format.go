@@ -73,6 +73,10 @@ func tiny(v float64) string {
 
 func ratio(v float64) string {
 	switch {
+	case v >= result.Beyond:
+		return "∞"
+	case v > 0 && v <= 1/result.Beyond:
+		return "0"
 	case v > 0 && v < 0.00095:
 		return "<0.001"
 	case v > 0 && v < 0.00995:

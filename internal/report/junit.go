@@ -37,7 +37,7 @@ func JUnit(w io.Writer, d result.Document) error {
 		s.gates(d.Experiment, in.Cell, gates)
 		for _, v := range judged[in.Cell.Key()] {
 			if !v.Secondary {
-				s.verdict(clean(d.Experiment)+".verdicts", v)
+				s.verdict(clean(d.Experiment)+".verdicts", v, ValuesOf(d, v))
 			}
 		}
 		suites = append(suites, s)
@@ -73,7 +73,7 @@ func CompareJUnit(w io.Writer, c result.Comparison, undecidedFails bool) error {
 			if !r.Secondary {
 				v := verdictOf(r)
 				v.A, v.B = r.Arm+" in B", "A"
-				s.verdict(clean(c.B.Experiment)+".comparison", v)
+				s.verdict(clean(c.B.Experiment)+".comparison", v, valuesOfRuns(r))
 			}
 		}
 		suites = append(suites, s)
@@ -178,13 +178,13 @@ func (s *suite) gates(experiment string, cell result.Cell, gates result.Gates) {
 	}
 }
 
-// verdict adds a verdict, with its sentence in the output of the suite.
-func (s *suite) verdict(class string, v result.Verdict) {
+// verdict adds a verdict, with its sentence in the output of the suite. values are as in [sentenceOf].
+func (s *suite) verdict(class string, v result.Verdict, values string) {
 	skipped := ""
 	if v.Decision == "undecided" {
 		skipped = "undecided: " + v.Reason
 	} else {
-		s.sentences = append(s.sentences, sentenceOf(v)+"\n")
+		s.sentences = append(s.sentences, sentenceOf(v, values)+"\n")
 	}
 	s.add(class, clean(v.A)+" against "+clean(v.B)+" "+metricName(v.Metric), "", skipped)
 }

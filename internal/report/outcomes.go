@@ -274,6 +274,16 @@ func valueOf(d result.Document, arm, metric string, cells []result.Cell) string 
 	return valueText(metric, slices.DeleteFunc(armsByName(d)[arm], elsewhere)...)
 }
 
+// ValuesOf returns the values of both arms of a verdict whose ratio says nothing, such as "64 % against none"; "": the ratio
+// says enough, or no value does.
+func ValuesOf(d result.Document, v result.Verdict) string {
+	if v.Ratio == 0 || v.HasRatio() || v.OfLostCalls() {
+		return ""
+	}
+	cells := []result.Cell{v.Cell}
+	return valueOf(d, v.A, v.Metric, cells) + " against " + valueOf(d, v.B, v.Metric, cells)
+}
+
 func valueText(metric string, cells ...result.Arm) string {
 	text := overCells(cells, metric, comparativeOf(metric).show)
 	if metric == "followed" && text != never {

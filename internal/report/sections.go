@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -142,7 +143,8 @@ type CardLine struct {
 	Decision string // as in the document
 	Mark     string // +, −, = or ?
 	Word     string // faster, slower, as fast, undecided, no verdict
-	Ratio    string // "–" where there is none
+	Ratio    string // "–" where there is none, or the values of both arms where their ratio says nothing
+	Number   bool   // Ratio is a number
 	Interval string // "" where the rounds were too few for one
 	Reason   string // why it is undecided
 	// The ratio and its interval on a logarithmic scale that all cards share, from 0 to 100 with a
@@ -164,7 +166,7 @@ func cards(d result.Document) (all []Card) {
 			place[[3]string{a, b, cell}] = i
 			all = append(all, Card{A: a, B: b, Cell: cell, Kind: v.Kind})
 		}
-		all[i].Lines = append(all[i].Lines, lineOf(v, edge))
+		all[i].Lines = append(all[i].Lines, lineOf(v, ValuesOf(d, v), edge))
 	}
 	order := inOrder(d.Headline)
 	for _, c := range all {
@@ -174,10 +176,10 @@ func cards(d result.Document) (all []Card) {
 }
 
 // LineOf puts one verdict into words, on a scale of its own.
-func LineOf(v result.Verdict) CardLine { return lineOf(v, edgeOf([]result.Verdict{v})) }
+func LineOf(v result.Verdict) CardLine { return lineOf(v, "", edgeOf([]result.Verdict{v})) }
 
-func lineOf(v result.Verdict, edge float64) CardLine {
-	l := CardLine{Metric: metricNoun(v.Metric), metric: v.Metric, Decision: v.Decision, Ratio: none}
+func lineOf(v result.Verdict, values string, edge float64) CardLine {
+	l := CardLine{Metric: metricNoun(v.Metric), metric: v.Metric, Decision: v.Decision, Ratio: cmp.Or(values, none)}
 	l.Word = comparativeOf(v.Metric).words(v.Decision)
 	switch v.Decision {
 	case "better":
@@ -198,9 +200,10 @@ func lineOf(v result.Verdict, edge float64) CardLine {
 	if v.OfLostCalls() {
 		return l
 	}
-	if v.Ratio > 0 {
-		l.Ratio, l.At = ratioInTable(v.Ratio, v.Bound), onScale(v.Ratio, edge)
+	if !v.HasRatio() {
+		return l
 	}
+	l.Ratio, l.Number, l.At = ratioInTable(v.Ratio, v.Bound), true, onScale(v.Ratio, edge)
 	if v.CI != [2]float64{} {
 		l.Interval = ratio(v.CI[0]) + "–" + ratio(v.CI[1])
 		l.Low, l.High = onScale(v.CI[0], edge), onScale(v.CI[1], edge)
@@ -212,7 +215,7 @@ func lineOf(v result.Verdict, edge float64) CardLine {
 func edgeOf(verdicts []result.Verdict) float64 {
 	edge := math.Log(1.1)
 	for _, v := range verdicts {
-		if v.OfLostCalls() {
+		if !v.HasRatio() {
 			continue
 		}
 		for _, r := range []float64{v.Ratio, v.CI[0], v.CI[1]} {

@@ -46,7 +46,7 @@ func TestRatiosOfLostCallsAreNotShown(t *testing.T) {
 			t.Errorf("undecided because of %s: the card is %+v, want a ratio: %t", kind, line, shown)
 		}
 		var open page
-		undecided(&open, d.Verdicts, d.Headline)
+		undecided(&open, d, d.Verdicts)
 		if row := open.blocks[0].table.rows[0]; slices.ContainsFunc(row, func(cell string) bool { return strings.HasPrefix(cell, "0.13") }) != shown {
 			t.Errorf("undecided because of %s: the row is %q, want a ratio: %t", kind, row, shown)
 		}

@@ -57,7 +57,7 @@ func TestAReasonWithoutACauseIsPrintedUnchanged(t *testing.T) {
 
 func TestColumnsAreInTheOrderOfTheMetrics(t *testing.T) {
 	p := &page{}
-	undecided(p, []result.Verdict{{Metric: "latency_p99", A: "a", B: "b"}, {Metric: "latency_p50", A: "c", B: "b"}}, nil)
+	undecided(p, result.Document{}, []result.Verdict{{Metric: "latency_p99", A: "a", B: "b"}, {Metric: "latency_p50", A: "c", B: "b"}})
 	if names := p.blocks[0].table.columns; names[2].name != "ratio at the median" || names[3].name != "ratio at p99" {
 		t.Errorf("the columns are %v, want the ratio at the median before that at p99", names)
 	}
@@ -66,7 +66,7 @@ func TestColumnsAreInTheOrderOfTheMetrics(t *testing.T) {
 // A share of failed calls may be 0, so its ratio says little.
 func TestFailedCallsHaveNoRatioInTheTable(t *testing.T) {
 	p := &page{}
-	undecided(p, []result.Verdict{{Metric: "failed", A: "a", B: "b", Ratio: 9}, {Metric: "followed", A: "a", B: "b", Ratio: 2}}, []string{"failed", "followed"})
+	undecided(p, result.Document{Headline: []string{"failed", "followed"}}, []result.Verdict{{Metric: "failed", A: "a", B: "b", Ratio: 9}, {Metric: "followed", A: "a", B: "b", Ratio: 2}})
 	table := p.blocks[0].table
 	if row := table.rows[0]; table.columns[2].name != "ratio in failed calls" || row[2] != "" || row[3] != "2.00" {
 		t.Errorf("columns %v, row %q; want no ratio of failed calls, and 2.00 in time to new backends", table.columns, row)

@@ -23,7 +23,7 @@ func verdicts(p *page, d result.Document) {
 			case v.Decision == "undecided":
 				open = append(open, v)
 			default:
-				decided = append(decided, sentenceOf(v))
+				decided = append(decided, sentenceOf(v, ValuesOf(d, v)))
 			}
 		}
 		if len(decided)+len(open) == 0 {
@@ -35,7 +35,7 @@ func verdicts(p *page, d result.Document) {
 		for _, text := range decided {
 			p.item(text)
 		}
-		undecided(p, open, d.Headline)
+		undecided(p, d, open)
 	}
 	doubtNotes(p, d)
 	controls(p, d)
@@ -98,8 +98,9 @@ func verdictsByCell(d result.Document) []result.InCell[result.Verdict] {
 	return result.ByCell(d.Verdicts, func(v result.Verdict) result.Cell { return v.Cell })
 }
 
-// sentenceOf puts one decision into words; the ratio is the time of A over that of B.
-func sentenceOf(v result.Verdict) string {
+// sentenceOf puts one decision into words; the ratio is the time of A over that of B. values are those of both arms, for
+// a verdict whose ratio says nothing.
+func sentenceOf(v result.Verdict, values string) string {
 	a, b, where := clean(v.A), clean(v.B), metricName(v.Metric)
 	ci := fmt.Sprintf("%s–%s", ratio(v.CI[0]), ratio(v.CI[1]))
 	if v.Metric == "capacity" {
@@ -113,6 +114,9 @@ func sentenceOf(v result.Verdict) string {
 		if v.Metric == "failed" { // a share may be 0
 			return text + " (" + chance(v.PRanks) + ")"
 		}
+		if !v.HasRatio() {
+			return text + ": " + values
+		}
 		return fmt.Sprintf("%s: %s %s (%s)", text, boundedRatio(ratio(v.Ratio), v.Bound), words.unit, ci)
 	}
 	switch v.Decision {
@@ -125,7 +129,7 @@ func sentenceOf(v result.Verdict) string {
 }
 
 // undecided has a row for each pair, a column for each metric, and below them the reasons.
-func undecided(p *page, open []result.Verdict, headline []string) {
+func undecided(p *page, d result.Document, open []result.Verdict) {
 	if len(open) == 0 {
 		return
 	}
@@ -136,7 +140,7 @@ func undecided(p *page, open []result.Verdict, headline []string) {
 			metrics = append(metrics, v.Metric)
 		}
 	}
-	slices.SortFunc(metrics, inOrder(headline))
+	slices.SortFunc(metrics, inOrder(d.Headline))
 	for _, metric := range metrics {
 		t.columns = append(t.columns, column{"ratio " + metricName(metric), true})
 	}
@@ -147,9 +151,12 @@ func undecided(p *page, open []result.Verdict, headline []string) {
 			place[pair] = len(t.rows)
 			t.rows = append(t.rows, append(pair[:], make([]string, len(metrics))...))
 		}
-		if v.Ratio > 0 && v.Metric != "failed" && !v.OfLostCalls() { // shares may be 0
-			t.rows[place[pair]][2+slices.Index(metrics, v.Metric)] =
-				strings.TrimSpace(ratioInTable(v.Ratio, v.Bound) + " " + brackets(v))
+		cell := &t.rows[place[pair]][2+slices.Index(metrics, v.Metric)]
+		switch {
+		case v.HasRatio():
+			*cell = strings.TrimSpace(ratioInTable(v.Ratio, v.Bound) + " " + brackets(v))
+		case v.Metric == "followed":
+			*cell = ValuesOf(d, v)
 		}
 	}
 	p.grid(t)
@@ -221,8 +228,11 @@ func controlText(a, b string, all []result.Verdict) (text string, bad bool) {
 	for _, v := range all {
 		switch {
 		case v.Decision == "better" || v.Decision == "worse":
-			different = append(different, fmt.Sprintf("%s%s (%s, %s–%s)",
-				metricName(v.Metric), at(v.Cell), ratio(v.Ratio), ratio(v.CI[0]), ratio(v.CI[1])))
+			how := chance(v.PRanks)
+			if v.HasRatio() {
+				how = fmt.Sprintf("%s, %s–%s", ratio(v.Ratio), ratio(v.CI[0]), ratio(v.CI[1]))
+			}
+			different = append(different, fmt.Sprintf("%s%s (%s)", metricName(v.Metric), at(v.Cell), how))
 		case v.Decision == "equivalent":
 			judged, equivalent = judged+1, equivalent+1
 		case ofTheInterval(v):

@@ -56,16 +56,19 @@ type Ratio struct {
 	Metric string `json:"metric"` // as in a [Verdict]
 	Arm    string `json:"arm"`
 	Cell   Cell   `json:"cell"`
-	// A and B are the values of all trials merged, in the metric's own unit. Ratio is the
-	// geometric mean of B over A, computed from the values of single trials.
-	A      float64    `json:"a"`
-	B      float64    `json:"b"`
-	Ratio  float64    `json:"ratio"`
-	CI     [2]float64 `json:"ci"`
-	Level  float64    `json:"level"`
-	Bound  RatioBound `json:"bound,omitempty" enum:"lower,upper"` // as in a [Verdict], of B over A
-	PRanks float64    `json:"p_ranks,omitempty"`                  // of the Mann-Whitney U test; 0: none
-	Trials [2]int     `json:"trials"`                             // of A and of B, or groups of cycles
+	// A and B are the values of all trials merged, in the metric's own unit; 0: there is none, except of failed and errors.
+	// Ratio is the geometric mean of B over A, computed from the values of single trials; 0: there is none.
+	A     float64    `json:"a"`
+	B     float64    `json:"b"`
+	Ratio float64    `json:"ratio"`
+	CI    [2]float64 `json:"ci"`
+	Level float64    `json:"level"`
+	Bound RatioBound `json:"bound,omitempty" enum:"lower,upper"` // as in a [Verdict], of B over A
+	// ABound and BBound say what A and B are if they are no plain values; empty: they are.
+	ABound ValueBound `json:"a_bound,omitempty" enum:"lower,never"`
+	BBound ValueBound `json:"b_bound,omitempty" enum:"lower,never"`
+	PRanks float64    `json:"p_ranks,omitempty"` // of the Mann-Whitney U test; 0: none
+	Trials [2]int     `json:"trials"`            // of A and of B, or groups of cycles
 	// Cycles is how many cycles of blocks each value merges; 0: each value is of a whole trial.
 	Cycles   int    `json:"cycles,omitempty"`
 	Decision string `json:"decision" enum:"better,worse,equivalent,undecided"`
@@ -74,6 +77,14 @@ type Ratio struct {
 	// Secondary metrics do not share the error rate of the headline metrics.
 	Secondary bool `json:"secondary,omitempty"`
 }
+
+// ValueBound says what a value is that is no plain one.
+type ValueBound string
+
+const (
+	LowerValue ValueBound = "lower" // the true value is at least the value: a percentile of lost calls
+	NeverEnded ValueBound = "never" // the time did not end before the next event or the end of the load; the value is 0
+)
 
 // WithEmptyLists returns the comparison with nil lists and maps replaced by empty ones.
 func (c Comparison) WithEmptyLists() Comparison {

@@ -107,3 +107,12 @@ type Account struct {
 func (v Verdict) OfLostCalls() bool {
 	return v.Unfit && v.Cause != nil && v.Cause.Kind == CauseLostCalls
 }
+
+// HasRatio reports whether Ratio and CI say anything. They do not if a time did not end in most trials of one arm (its ratio is
+// then beyond all numbers), of shares of failed calls, which may be 0, and of lost calls.
+func (v Verdict) HasRatio() bool {
+	return v.Ratio > 1/Beyond && v.Ratio < Beyond && v.Metric != "failed" && !v.OfLostCalls()
+}
+
+// Beyond is a ratio that only a time without an end has, or the end of an interval that has no bound. JSON has no infinity.
+const Beyond = 1e300

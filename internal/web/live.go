@@ -33,14 +33,20 @@ type State struct {
 	FromSecond int             `json:"from_second"`
 	Seconds    []second        `json:"seconds"`
 	// Answer is the answer of the run in one sentence; Verdicts are the verdicts behind it.
-	Answer   string           `json:"answer,omitempty"`
-	Verdicts []result.Verdict `json:"verdicts"`
-	Queue    []queuedRun      `json:"queue"`
+	Answer   string      `json:"answer,omitempty"`
+	Verdicts []judged    `json:"verdicts"`
+	Queue    []queuedRun `json:"queue"`
 	// FailedRuns failed before runs that were queued behind them, the newest last.
 	FailedRuns []failedRun `json:"failed_runs"`
 
 	load       int  // counts the loads of the run, to which Now and Seconds belong
 	sideBySide bool // loads of arms run at the same time
+}
+
+// judged is a verdict, with the values of both arms where their ratio says nothing.
+type judged struct {
+	result.Verdict
+	Values string `json:"values,omitempty"` // "64 % against none"
 }
 
 type liveRun struct {
@@ -136,7 +142,7 @@ type live struct {
 
 func newLive() *live {
 	return &live{
-		state:   State{Phase: "idle", Trials: []finishedTrial{}, Seconds: []second{}, Verdicts: []result.Verdict{}, Queue: []queuedRun{}, FailedRuns: []failedRun{}},
+		state:   State{Phase: "idle", Trials: []finishedTrial{}, Seconds: []second{}, Verdicts: []judged{}, Queue: []queuedRun{}, FailedRuns: []failedRun{}},
 		changed: make(chan struct{}), done: make(chan struct{}),
 	}
 }
@@ -188,7 +194,7 @@ func (l *live) Begin(plan experiment.Plan, id string) {
 		run.Arms = append(run.Arms, arm.Name)
 	}
 	l.change(func(s *State) {
-		*s = State{Phase: "running", Run: run, Trials: []finishedTrial{}, Seconds: []second{}, Verdicts: []result.Verdict{}, Queue: s.Queue, FailedRuns: s.FailedRuns, sideBySide: plan.Design == experiment.SideBySide}
+		*s = State{Phase: "running", Run: run, Trials: []finishedTrial{}, Seconds: []second{}, Verdicts: []judged{}, Queue: s.Queue, FailedRuns: s.FailedRuns, sideBySide: plan.Design == experiment.SideBySide}
 	})
 }
 
@@ -295,7 +301,11 @@ func (l *live) End(d result.Document, err error) {
 				if v.Cell == nil {
 					v.Cell = result.Cell{}
 				}
-				s.Verdicts = append(s.Verdicts, v)
+				all := judged{Verdict: v, Values: report.ValuesOf(d, v)}
+				if v.OfLostCalls() {
+					all.Values = "–"
+				}
+				s.Verdicts = append(s.Verdicts, all)
 			}
 		}
 	})

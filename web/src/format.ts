@@ -12,6 +12,15 @@ export function short(v: number): string {
   return v.toPrecision(size < 0.01 ? 1 : size < 1 ? 2 : 3);
 }
 
+const beyond = 1e300; // stands for no bound, as result.Beyond in Go
+
+// ratioText is a ratio as in the report.
+export function ratioText(v: number): string {
+  if (v >= beyond) return "∞";
+  if (v <= 1 / beyond) return "0";
+  return v < 9.995 ? v.toFixed(2) : short(v);
+}
+
 // tick is a label of an axis: 0.5, 20, 1,500, 20k.
 export function tick(v: number): string {
   if (Math.abs(v) >= 10_000) return `${+(v / 1000).toPrecision(3)}k`;

@@ -2,10 +2,10 @@
 
 import { element } from "../element";
 import { Figures } from "../figure";
-import { short } from "../format";
+import { ratioText, short } from "../format";
 import { chosen, remember } from "../state";
 import { buildTable, withTools } from "../table";
-import { request, cellText, ratioMark, reportPath, formatTime, type Comparison, type RunCharts } from "./api";
+import { request, cellText, ratioMark, reportPath, formatTime, type Comparison, type Ratio, type RunCharts, type ValueBound } from "./api";
 import { merge } from "./merge";
 
 const words: Record<string, string> = { better: "▲ better", worse: "▼ worse", equivalent: "= equivalent", undecided: "? undecided" };
@@ -21,9 +21,14 @@ function describeMetric(metric: string): [string, number] {
 }
 
 // valueOf formats what an arm measured. Only shares of calls can be 0; another 0 says that there is no value.
-const valueOf = (v: number, metric: string, divisor: number): string => (v === 0 && metric !== "failed" && metric !== "errors" ? "–" : short(v / divisor));
+function valueOf(v: number, metric: string, divisor: number, bound?: ValueBound): string {
+  if (bound === "never") return "never";
+  if (v === 0 && metric !== "failed" && metric !== "errors") return "–";
+  return (bound === "lower" ? ">" : "") + short(v / divisor);
+}
 
-const ratio = (v: number): string => (v > 0 && v < 9.995 ? v.toFixed(2) : short(v));
+// hasRatio reports whether a ratio says anything: not of shares, which may be 0, nor of lost calls.
+const hasRatio = (r: Ratio): boolean => r.ratio > 0 && r.metric !== "failed" && r.cause?.kind !== "lost_calls";
 
 export async function compare(main: HTMLElement): Promise<void> {
   const container = element("section", {}, element("h1", {}, "Compare"));
@@ -78,7 +83,7 @@ function comparison(c: Comparison): HTMLElement {
   const ratios = (title: string, all: Comparison["ratios"]) => {
     table(title, columns, all.map((r) => {
       const [name, divisor] = describeMetric(r.metric);
-      return [r.arm + (sweep ? `, ${cellText(r.cell)}` : ""), name, valueOf(r.a, r.metric, divisor), valueOf(r.b, r.metric, divisor), r.ratio ? ratioMark(r.bound) + ratio(r.ratio) : "–", r.ci[0] || r.ci[1] ? `${ratio(r.ci[0])}–${ratio(r.ci[1])}` : "–", words[r.decision] ?? r.decision];
+      return [r.arm + (sweep ? `, ${cellText(r.cell)}` : ""), name, valueOf(r.a, r.metric, divisor, r.a_bound), valueOf(r.b, r.metric, divisor, r.b_bound), hasRatio(r) ? ratioMark(r.bound) + ratioText(r.ratio) : "–", hasRatio(r) && (r.ci[0] || r.ci[1]) ? `${ratioText(r.ci[0])}–${ratioText(r.ci[1])}` : "–", words[r.decision] ?? r.decision];
     }));
     const reasons = [...new Set(all.map((r) => r.reason).filter((reason) => reason))];
     if (reasons.length > 0) box.append(element("ul", { class: "reasons" }, ...reasons.map((reason) => element("li", {}, `undecided: ${reason}`))));

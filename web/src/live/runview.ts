@@ -2,7 +2,7 @@
 // screen reader announces only changes.
 
 import { element } from "../element";
-import { short } from "../format";
+import { ratioText, short } from "../format";
 import { buildTable, withTools } from "../table";
 import { atLeast } from "../view";
 import { request, showError, cellText, formatDuration, ratioMark, reportPath, type FinishedTrial, type NamedCalls, type Second, type State } from "./api";
@@ -163,8 +163,8 @@ const words: Record<string, [string, string]> = { better: ["▲", "better"], wor
 function card(v: State["verdicts"][number]): HTMLElement {
   const [mark, word] = words[v.decision] ?? ["", v.decision];
   const metric = v.metric.replace(/^latency_/, "") + (v.metric.startsWith("latency") ? " latency" : "");
-  const interval = v.ci[0] > 0 || v.ci[1] > 0 ? `${short(v.ci[0])}–${short(v.ci[1])}` : "no interval";
+  const interval = v.values ? "" : v.ci[0] > 0 || v.ci[1] > 0 ? `${ratioText(v.ci[0])}–${ratioText(v.ci[1])}` : "no interval";
   return element("li", { class: "card" }, element("h4", {}, v.a), element("p", { class: "against" }, `compared with ${v.b}${Object.keys(v.cell).length ? `, ${cellText(v.cell)}` : ""}`),
     element("div", { class: `line ${v.decision}` }, element("span", { class: "metric" }, metric), element("span", { class: "word" }, element("b", { "aria-hidden": "true" }, mark), ` ${word}`),
-      element("span", { class: "ratio" }, v.ratio ? ratioMark(v.bound) + short(v.ratio) : "–", element("i", {}, v.ratio ? "×" : "")), element("span", { class: "interval" }, interval)), ...(v.reason ? [element("p", { class: "against" }, v.reason)] : []));
+      v.values ? element("span", { class: "ratio values" }, v.values) : element("span", { class: "ratio" }, v.ratio ? ratioMark(v.bound) + ratioText(v.ratio) : "–", element("i", {}, v.ratio ? "×" : "")), element("span", { class: "interval" }, interval)), ...(v.reason ? [element("p", { class: "against" }, v.reason)] : []));
 }
