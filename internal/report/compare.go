@@ -109,7 +109,7 @@ func ratiosByCell(c result.Comparison) []result.InCell[result.Ratio] {
 // verdictOf is a ratio in the form of a verdict.
 func verdictOf(r result.Ratio) result.Verdict {
 	return result.Verdict{Metric: r.Metric, A: r.Arm, Cell: r.Cell, Ratio: r.Ratio, CI: r.CI, Bound: r.Bound,
-		Decision: r.Decision, Reason: r.Reason, Cause: r.Cause, Kind: "baseline", Secondary: r.Secondary, Unfit: r.Cause != nil && r.Cause.Kind == result.CauseLostCalls}
+		Decision: r.Decision, Reason: r.Reason, Cause: r.Cause, Kind: "baseline", Secondary: r.Secondary, PRanks: r.PRanks, Unfit: r.Cause != nil && r.Cause.Kind == result.CauseLostCalls}
 }
 
 func otherMetricsOfRuns(p *page, c result.Comparison) {
