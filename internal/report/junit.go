@@ -12,7 +12,7 @@ import (
 )
 
 // JUnit writes a run for a CI system: a test suite for each cell, with a test for each assertion, each gate and
-// each headline verdict. A verdict never fails; an undecided one is skipped. The format is that of
+// each headline verdict. A verdict never fails; an undecided one is skipped. A run that ended early has an error. The format is that of
 // Ant's JUnit reports, the strictest that CI systems read.
 func JUnit(w io.Writer, d result.Document) error {
 	var suites []suite
@@ -43,6 +43,11 @@ func JUnit(w io.Writer, d result.Document) error {
 		suites = append(suites, s)
 	}
 	suites = append(suites, refusedSuite(d.Experiment, d.Started, gates)...)
+	if d.Partial { // assertions hold only for the part that was measured, and gates were not tested
+		s := suiteOf(d.Experiment+", end", nil, d.Started, nil)
+		s.endedEarly(clean(d.Experiment)+".end", d)
+		suites = append(suites, s)
+	}
 	failed := func(s suite) bool { return s.Failures > 0 }
 	if d.Conditions == result.ConditionsFailed && !slices.ContainsFunc(suites, failed) { // such as a search that no rate meets
 		s := suiteOf(d.Experiment+", conditions", nil, d.Started, nil)
@@ -117,11 +122,12 @@ type property struct {
 	Value string `xml:"value,attr"`
 }
 
-// testCase has a failure, is skipped, or passed.
+// testCase has an error or a failure, is skipped, or passed.
 type testCase struct {
 	Name    string   `xml:"name,attr"`
 	Class   string   `xml:"classname,attr"`
 	Time    string   `xml:"time,attr"`
+	Error   *message `xml:"error"`
 	Failure *message `xml:"failure"`
 	Skipped *message `xml:"skipped"`
 }
@@ -150,6 +156,14 @@ func (s *suite) add(class, name, failure, skipped string) {
 		c.Skipped = &message{Text: clean(skipped)}
 	}
 	s.Cases = append(s.Cases, c)
+}
+
+// endedEarly adds an error that says how much of a run was measured.
+func (s *suite) endedEarly(class string, d result.Document) {
+	text := "The run ended early, or is in progress: " + progress(d) + ". Assertions were checked on these trials alone, and gates were not tested."
+	s.Tests++
+	s.Errors++
+	s.Cases = append(s.Cases, testCase{Name: "the run was complete", Class: class, Time: "0", Error: &message{text, "partial"}})
 }
 
 // gate adds a gate; an open one may fail.

@@ -75,6 +75,7 @@ var forms = map[string]struct {
 	"properties": {nil, `^(property )*$`},
 	"property":   {map[string]string{"name": token, "value": ``}, `^$`},
 	"testcase":   {map[string]string{"name": token, "classname": token, "time": decimal}, `^((skipped|failure|error) )?$`},
+	"error":      {map[string]string{"?message": ``, "type": ``}, `^$`},
 	"failure":    {map[string]string{"?message": ``, "type": ``}, `^$`},
 	"skipped":    {map[string]string{"?message": ``}, `^$`},
 	"system-out": {nil, `^$`},
@@ -133,11 +134,11 @@ func isJUnit(t *testing.T, name string, text []byte) {
 			if c.XMLName.Local == "testcase" {
 				counts["tests"]++
 				for _, outcome := range c.Children {
-					counts[map[string]string{"failure": "failures", "skipped": "skipped"}[outcome.XMLName.Local]]++
+					counts[map[string]string{"error": "errors", "failure": "failures", "skipped": "skipped"}[outcome.XMLName.Local]]++
 				}
 			}
 		}
-		for _, of := range []string{"tests", "failures", "skipped"} {
+		for _, of := range []string{"tests", "errors", "failures", "skipped"} {
 			if value, _ := s.attr(of); value != strconv.Itoa(counts[of]) {
 				t.Errorf("%s: %s=%s, want %d", name, of, value, counts[of])
 			}
@@ -159,6 +160,24 @@ func TestASearchThatNoRateMeetsFailsATestCase(t *testing.T) {
 		isJUnit(t, "a search that "+string(conditions), text.Bytes())
 		if failed := strings.Contains(text.String(), "<failure"); failed != (want != "") || !strings.Contains(text.String(), want) {
 			t.Errorf("%s: JUnit has a failure: %v, want %q:\n%s", conditions, failed, want, text.String())
+		}
+	}
+}
+
+// The assertions of a run that ended early may all hold. It is no passed run.
+func TestARunThatEndedEarlyHasAnError(t *testing.T) {
+	d := result.Document{Experiment: "load", Rounds: 3, TrialCount: 3, Arms: []result.Arm{{Name: "a", Trials: []result.Trial{{Round: 1}}}},
+		Assertions: []result.Assertion{{Arm: "a", Assertion: "p99 < 10s"}}}
+	for _, partial := range []bool{false, true} {
+		d.Partial = partial
+		var text bytes.Buffer
+		if err := JUnit(&text, d); err != nil {
+			t.Fatal(err)
+		}
+		isJUnit(t, "a partial run", text.Bytes())
+		if got := text.String(); strings.Contains(got, `errors="1"`) != partial || strings.Contains(got, "<error message=\"The run ended early") != partial ||
+			strings.Contains(got, "1 of 3 trials") != partial {
+			t.Errorf("partial: %t, the JUnit report is\n%s", partial, got)
 		}
 	}
 }
