@@ -278,3 +278,31 @@ func TestARunStoppedBeforeItsFirstTrialHasNoAnswer(t *testing.T) {
 		t.Errorf("the state is %s, %q, %q; want partial, without an answer, and that nothing was measured", s.Phase, s.Answer, s.Why)
 	}
 }
+
+// The page shows every verdict that the answer names: also against the arm that an arm names. Where a ratio says nothing it
+// shows the values.
+func TestThePageShowsTheVerdictsBehindTheAnswer(t *testing.T) {
+	arm := func(name string, failed uint64) result.Arm {
+		return result.Arm{Name: name, Measures: result.Measures{Calls: 100, Errors: map[string]uint64{"UNAVAILABLE": failed}}}
+	}
+	d := result.Document{ID: "20261128-000000-aaaa", Baseline: "direct", Headline: []string{"failed", "latency_p50"}, Rounds: 5,
+		Arms: []result.Arm{arm("direct", 0), arm("mesh", 64), arm("control", 0)}}
+	for _, v := range []result.Verdict{
+		{Metric: "latency_p50", B: "direct", Kind: result.OfAgainst, Ratio: 2, CI: [2]float64{1.9, 2.1}, Decision: "worse"},
+		{Metric: "failed", B: "direct", Kind: result.OfBaseline, Ratio: 129, CI: [2]float64{120, 130}, Decision: "worse"},
+		{Metric: "latency_p50", B: "direct", Kind: result.OfControl, Ratio: 1, Decision: "equivalent"},
+		{Metric: "client_cpu", B: "direct", Kind: result.OfBaseline, Ratio: 1, Decision: "equivalent", Secondary: true},
+	} {
+		v.A = "mesh"
+		d.Verdicts = append(d.Verdicts, v)
+	}
+	l := newLive()
+	l.End(d, nil)
+	var got [][2]string
+	for _, v := range l.state.Verdicts {
+		got = append(got, [2]string{v.Metric, v.Values})
+	}
+	if want := [][2]string{{"latency_p50", ""}, {"failed", "64 % against none"}}; !slices.Equal(got, want) {
+		t.Errorf("the page has the verdicts %q, want %q", got, want)
+	}
+}

@@ -297,7 +297,7 @@ func (l *live) End(d result.Document, err error) {
 		d = result.WithoutPaths(d)
 		s.Answer = report.Answer(d)
 		for _, v := range d.Verdicts {
-			if !v.Secondary && v.Kind == "baseline" {
+			if !v.Secondary && v.Kind.AnswersQuestion() {
 				if v.Cell == nil {
 					v.Cell = result.Cell{}
 				}
