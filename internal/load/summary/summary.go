@@ -74,6 +74,16 @@ func measured(arm result.Arm) bool {
 	return arm.Calls+arm.Dropped > 0 || slices.ContainsFunc(arm.Trials, func(t result.Trial) bool { return t.Failed == "" })
 }
 
+// unmeasuredTrials is how many trials have no measurement.
+func unmeasuredTrials(arm result.Arm) (n int) {
+	for _, t := range arm.Trials {
+		if t.Failed != "" {
+			n++
+		}
+	}
+	return n
+}
+
 // warnings prints the warnings that the head does not have.
 func warnings(out page, document result.Document) {
 	for _, warning := range document.Warnings {
@@ -103,8 +113,9 @@ func head(out page, document result.Document, arm result.Arm) {
 
 // total prints how many calls were made.
 func total(out page, document result.Document, arm result.Arm) {
+	made := len(arm.Trials) - unmeasuredTrials(arm)
 	if document.Partial && document.Rounds > 1 {
-		out.alarm(fmt.Sprintf("Partial: calls were made in %d of %d rounds.", len(arm.Trials), document.Rounds))
+		out.alarm(fmt.Sprintf("Partial: calls were made in %d of %d rounds.", made, document.Rounds))
 	} else if document.Partial {
 		out.alarm("Partial: an interrupt or an error ended the load.")
 	}
@@ -118,7 +129,10 @@ func total(out page, document result.Document, arm result.Arm) {
 	if arm.Window != nil {
 		drain = fmt.Sprintf(", drain %.3g s", arm.Window.DrainMS/1e3)
 	}
-	if n := len(arm.Trials); n > 1 {
+	switch n := len(arm.Trials); {
+	case made < n:
+		took = fmt.Sprintf("%d of %d rounds of %s", made, n, took)
+	case n > 1:
 		took = fmt.Sprintf("%d rounds of %s", n, took)
 	}
 	paragraph(out, fmt.Sprintf("%s in %s: %s calls/s%s, %s failed, %s dropped%s",
@@ -172,7 +186,7 @@ func byName(out io.Writer, all map[string]result.NamedCalls) {
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		c := all[name]
 		fmt.Fprintf(out, "%-32s%9s %9s %9s %9s\n", truncate(Clean(name), 31), count(c.Due), count(c.Due-c.Answered),
-			atLeast(c.Latency.Figure("p50")), atLeast(c.Latency.Figure("p99")))
+			figure(c.Latency, "p50"), figure(c.Latency, "p99"))
 	}
 }
 
@@ -196,8 +210,12 @@ func rounds(out io.Writer, trials []result.Trial) {
 			item(out, fmt.Sprintf("and %d more", len(trials)-maxRounds))
 			return
 		}
+		if t.Failed != "" {
+			fmt.Fprintf(out, "%-9dno measurement\n", t.Round)
+			continue
+		}
 		fmt.Fprintf(out, "%-9d%9s %9s %9s %9s\n", t.Round, rate(t.Answered()), count(t.Measures.Failed()+t.Dropped),
-			atLeast(t.Latency.Figure("p50")), atLeast(t.Latency.Figure("p99")))
+			figure(t.Latency, "p50"), figure(t.Latency, "p99"))
 	}
 }
 

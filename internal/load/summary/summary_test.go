@@ -245,3 +245,30 @@ func TestASelfTestSaysWhyItHasNoCeiling(t *testing.T) {
 		}
 	}
 }
+
+// A round without a measurement is not the fastest one, and calls that were never due have no latency.
+func TestSummaryOfARoundWithoutAMeasurement(t *testing.T) {
+	document := stalled()
+	document.Rounds = 3
+	for round, measures := range []result.Measures{{Calls: 1000, Rate: 500, Latency: result.Histogram{P50: 0.42, P99: 1990}}, {}, {Calls: 1000, Rate: 500, Latency: result.Histogram{P50: 0.43, P99: 1980}}} {
+		trial := result.Trial{Round: round + 1, Measures: measures}
+		if measures.Calls == 0 {
+			trial.Failed = "the caller died"
+		}
+		document.Arms[0].Trials = append(document.Arms[0].Trials, trial)
+	}
+	document.Arms[0].Calls, document.Arms[0].ByName = 2000, map[string]result.NamedCalls{
+		"list": {Due: 2000, Answered: 2000, Latency: result.Histogram{P50: 0.42, P99: 1990}}, "get": {},
+	}
+	got := summaryText(t, document)
+	for _, want := range []string{"2,000 calls in 2 of 3 rounds of 10.04 s:", "\n2        no measurement\n", "\n3              500         0     0.430    1980.0\n",
+		"\nget                                     0         0         –         –\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the summary lacks %q:\n%s", want, got)
+		}
+	}
+	document.Partial, document.Rounds = true, 5
+	if got, want := summaryText(t, document), "Partial: calls were made in 2 of 5 rounds."; !strings.Contains(got, want) {
+		t.Errorf("the summary lacks %q:\n%s", want, got)
+	}
+}

@@ -55,6 +55,14 @@ func ms(msecs float64) string {
 	return fmt.Sprintf("%.0f", msecs) // a separator would take the eighth column
 }
 
+// figure formats a figure of calls; "–": there were none.
+func figure(of result.Histogram, name string) string {
+	if of.Empty() {
+		return "–"
+	}
+	return atLeast(of.Figure(name))
+}
+
 // atLeast formats a figure in milliseconds, and marks a lower bound.
 func atLeast(figure result.Figure) string {
 	if figure.Lower {
