@@ -30,8 +30,8 @@ func Benchstat(w io.Writer, d result.Document) error {
 				continue
 			}
 			fmt.Fprintf(out, "%s-%d %d", name, max(1, d.Machine.CPUs), t.Calls+t.Dropped)
-			if !t.Latency.Empty() {
-				fmt.Fprintf(out, " %.7g p50-sec %.7g p95-sec %.7g p99-sec", t.Latency.P50/1000, t.Latency.P95/1000, t.Latency.P99/1000)
+			if latency := t.Latency.Bounded(); !latency.Empty() {
+				fmt.Fprintf(out, " %.7g p50-sec %.7g p95-sec %.7g p99-sec", latency.P50/1000, latency.P95/1000, latency.P99/1000)
 			}
 			fmt.Fprintf(out, " %.7g answered/s %.7g lost-share\n", t.Answered(), t.Measures.Lost())
 		}

@@ -33,7 +33,7 @@ func K6Summary(w io.Writer, d result.Document) error {
 		metrics["iterations"+tags] = map[string]any{"count": arm.Calls, "rate": arm.Rate}
 		metrics["dropped_iterations"+tags] = droppedIterations(arm)
 		metrics["checks"+tags] = map[string]any{"passes": good, "fails": due - good, "value": 1 - arm.Lost()}
-		if h := arm.Latency; !h.Empty() {
+		if h := arm.Latency.Bounded(); !h.Empty() {
 			metrics["iteration_duration"+tags] = map[string]any{
 				"avg": h.Mean, "min": h.Min, "med": h.P50, "max": h.Max, "p(90)": h.P90, "p(95)": h.P95, "p(99)": h.P99, "p(99.9)": h.P999,
 			}

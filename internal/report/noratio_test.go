@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
 
 	"rpclab/internal/result"
 )
@@ -98,5 +101,29 @@ func TestAComparisonHasNoRatioThatSaysNothing(t *testing.T) {
 		if !strings.Contains(xml.String(), want) {
 			t.Errorf("the JUnit report lacks %q:\n%s", want, xml.String())
 		}
+	}
+}
+
+// Tools that know no bounds count a lost call as its deadline, and not as the end of a bucket after it.
+func TestOtherFormatsHaveTheDeadlineOfLostCalls(t *testing.T) {
+	h := hdr.NewPacked(1, int64(time.Hour), 3)
+	if err := h.RecordValues(int64(5*time.Millisecond), 9); err != nil {
+		t.Fatal(err)
+	}
+	latency, err := result.FromHDR(h).CountLost(1, 20*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	measures := result.Measures{Calls: 10, Rate: 1, Latency: latency}
+	d := result.Document{Experiment: "load", Arms: []result.Arm{{Name: "a", Measures: measures, Trials: []result.Trial{{Round: 1, Measures: measures}}}}}
+	var k6, benchstat bytes.Buffer
+	if err := K6Summary(&k6, d); err != nil {
+		t.Fatal(err)
+	}
+	if err := Benchstat(&benchstat, d); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(k6.String(), `"p(99)": 20000,`) || !strings.Contains(benchstat.String(), " 20 p99-sec ") {
+		t.Errorf("the files lack 20 s as p99:\n%s\n%s", k6.String(), benchstat.String())
 	}
 }

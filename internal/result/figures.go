@@ -34,7 +34,7 @@ var figures = []figure{
 }
 
 func latencyFigure(of func(Histogram) float64) func(Arm) (float64, bool) {
-	return func(a Arm) (float64, bool) { return of(a.Latency), !a.Latency.Empty() }
+	return func(a Arm) (float64, bool) { return of(a.Latency.Bounded()), !a.Latency.Empty() }
 }
 
 // Figures returns the names that [Store.Trend] accepts: p50, p90, p99, p999 and mean of

@@ -150,3 +150,16 @@ func TestASingleValueHasOneFigure(t *testing.T) {
 		}
 	}
 }
+
+// A bucket ends up to 0.1 % after the deadline, which is all that is known of a lost call.
+func TestABoundIsNotOverTheDeadline(t *testing.T) {
+	h, err := histogram(t, 5, 6, 7, 8, 9).CountLost(5, 20*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := h
+	want.P90, want.P95, want.P99, want.P999, want.Max = 20_000, 20_000, 20_000, 20_000, 20_000
+	if got := h.Bounded(); h.P99 <= 20_000 || got != want {
+		t.Errorf("p99 is %g ms, and with bounds the figures are %+v, want 20,000 from p90 on", h.P99, got)
+	}
+}

@@ -98,7 +98,7 @@ func OfTrial(p lab.Progress) (all []Figure) {
 		}
 	}
 	for _, h := range histograms {
-		values := h.of(*t)
+		values := h.of(*t).Bounded()
 		if values.Empty() {
 			continue
 		}

@@ -263,14 +263,14 @@ func (c *liveTrial) addSecond(l lab.Live, sideBySide bool) second {
 func newFinishedTrial(p lab.Progress) finishedTrial {
 	e := finishedTrial{Order: p.Trial.Order, Round: p.Trial.Round, Arm: p.Trial.Arm, Cell: result.Cell(p.Trial.Cell).String(),
 		Calls: p.Ended.Calls, Rate: p.Ended.Rate, Failed: p.Ended.Measures.Failed() + p.Ended.Dropped, Why: result.ShortenPaths(p.Ended.Failed)}
-	if !p.Ended.Latency.Empty() {
-		e.P50, e.P99, e.Lost = &p.Ended.Latency.P50, &p.Ended.Latency.P99, p.Ended.Latency.Lost
+	if latency := p.Ended.Latency.Bounded(); !latency.Empty() {
+		e.P50, e.P99, e.Lost = &latency.P50, &latency.P99, latency.Lost
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Ended.ByName)) {
 		c := p.Ended.ByName[name]
 		n := namedCalls{Name: name, Calls: c.Due, Failed: c.Due - c.Answered}
-		if !c.Latency.Empty() {
-			n.P50, n.P99, n.Lost = &c.Latency.P50, &c.Latency.P99, c.Latency.Lost
+		if latency := c.Latency.Bounded(); !latency.Empty() {
+			n.P50, n.P99, n.Lost = &latency.P50, &latency.P99, latency.Lost
 		}
 		e.ByName = append(e.ByName, n)
 	}

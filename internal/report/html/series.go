@@ -25,7 +25,8 @@ func quantiles(curves int) []Num {
 }
 
 func series(arm result.Arm, quantiles []Num) Series {
-	s := Series{Limited: arm.Limited != "", Lost: Num(arm.Latency.Lost), P50: Num(arm.Latency.P50), P99: Num(arm.Latency.P99), Rate: Num(arm.Answered()), Elapsed: Num(arm.ElapsedMS)}
+	latency := arm.Latency.Bounded()
+	s := Series{Limited: arm.Limited != "", Lost: Num(latency.Lost), P50: Num(latency.P50), P99: Num(latency.P99), Rate: Num(arm.Answered()), Elapsed: Num(arm.ElapsedMS)}
 	if !arm.Latency.Empty() {
 		s.Curve = curve(arm, quantiles)
 	}
@@ -70,14 +71,18 @@ func curve(arm result.Arm, quantiles []Num) *Curve {
 func values(h result.Histogram, quantiles []Num) []Num {
 	decoded, err := h.Decode()
 	if err != nil {
-		return summary(h, quantiles)
+		return summary(h.Bounded(), quantiles)
 	}
 	var all []Num
 	for _, q := range quantiles {
 		if float64(q) > float64(decoded.TotalCount()) {
 			break
 		}
-		all = append(all, Num(at(decoded, float64(q))))
+		v := at(decoded, float64(q))
+		if h.AtLeast(100 * (1 - 1/float64(q))) {
+			v = min(v, h.Figure("max").Value)
+		}
+		all = append(all, Num(v))
 	}
 	return all
 }
@@ -126,7 +131,7 @@ func studyFigures(figure result.Published, arm result.Arm) (all []StudyFigure) {
 		{Metric: "elapsed, ms", Published: Num(figure.ElapsedMS), Measured: Num(arm.ElapsedMS)},
 		{Metric: "calls/s", Published: Num(figure.Rate), Measured: Num(arm.Answered())},
 		{Metric: "mean, ms", Published: Num(figure.Mean), Measured: Num(arm.Latency.Mean), Bound: arm.Latency.Figure("mean").Lower},
-		{Metric: "p95, ms", Published: Num(figure.P95), Measured: Num(arm.Latency.P95), Bound: arm.Latency.Figure("p95").Lower},
+		{Metric: "p95, ms", Published: Num(figure.P95), Measured: Num(arm.Latency.Bounded().P95), Bound: arm.Latency.Figure("p95").Lower},
 		{Metric: "server memory, MB", Published: Num(figure.RSS), Measured: Num(float64(arm.Resources.Server.RSS) / 1e6)},
 	} {
 		if b.Published > 0 && b.Measured > 0 {

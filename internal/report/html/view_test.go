@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 
@@ -130,5 +131,17 @@ func TestManyCurvesHaveAMedian(t *testing.T) {
 	}
 	if few, many := len(quantiles(60)), len(quantiles(61)); many > few*3/5 {
 		t.Errorf("%d quantiles of 61 curves, and %d of 60", many, few)
+	}
+}
+
+// The chart of a latency shows no lost call after its deadline, as the tables do.
+func TestACurveEndsAtTheDeadlineOfLostCalls(t *testing.T) {
+	lost, err := spreadOver(t, 100).CountLost(50, 30*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := ViewOf(result.Document{Arms: []result.Arm{{Name: "a", Measures: result.Measures{Latency: lost}}}}).Series[0]
+	if last := s.Curve.MS[len(s.Curve.MS)-1]; s.P99 != 30_000 || last != 30_000 || s.P50 > 100 {
+		t.Errorf("p50 is %g, p99 %g and the end of the curve %g ms, want under 100, 30,000 and 30,000", float64(s.P50), float64(s.P99), float64(last))
 	}
 }

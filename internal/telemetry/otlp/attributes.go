@@ -54,8 +54,8 @@ func figures(t result.Trial) (all []*common.KeyValue) {
 		number("rpclab.calls", int64(t.Calls)), number("rpclab.failed_calls", int64(t.Measures.Failed())),
 		number("rpclab.dropped_calls", int64(t.Dropped)), decimal("rpclab.rate", t.Rate),
 	}
-	if !t.Latency.Empty() {
-		all = append(all, decimal("rpclab.latency.p50_ms", t.Latency.P50), decimal("rpclab.latency.p99_ms", t.Latency.P99))
+	if latency := t.Latency.Bounded(); !latency.Empty() {
+		all = append(all, decimal("rpclab.latency.p50_ms", latency.P50), decimal("rpclab.latency.p99_ms", latency.P99))
 	}
 	return all
 }
