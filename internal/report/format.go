@@ -79,7 +79,7 @@ func ratio(v float64) string {
 		return "0"
 	case v > 0 && v < 0.00095:
 		return "<0.001"
-	case v > 0 && v < 0.00995:
+	case v > 0 && v < 0.0995:
 		return tiny(v)
 	case v < 9.995:
 		return fmt.Sprintf("%.2f", v)
@@ -247,26 +247,6 @@ func fromTo[T any](low, high T, show func(T) string) string {
 		return show(low)
 	}
 	return show(low) + "–" + show(high)
-}
-
-// boundedRatio is a ratio in a sentence: "at least 3.00" where the ratio is a lower bound.
-func boundedRatio(r string, bound result.RatioBound) string {
-	switch bound {
-	case result.LowerBound:
-		return "at least " + r
-	case result.UpperBound:
-		return "at most " + r
-	}
-	return r
-}
-
-// ratioInTable is a ratio in a table: "≥ 3.00" where the ratio is a lower bound.
-func ratioInTable(v float64, bound result.RatioBound) string {
-	text := ratio(v)
-	if bound == result.UpperBound && strings.HasPrefix(text, "<") {
-		return text
-	}
-	return map[result.RatioBound]string{result.LowerBound: "≥ ", result.UpperBound: "≤ "}[bound] + text
 }
 
 func ratioOr(v float64) string {

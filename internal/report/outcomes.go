@@ -183,7 +183,7 @@ func unjudged(all []outcome) (clauses []string) {
 // own, the largest differences first.
 func different(d result.Document, metric string, who []outcome, verb string) string {
 	unit, against := " "+comparativeOf(metric).unit, ""
-	figure := func(o outcome) string { return boundedRatio(fromTo(o.low, o.high, ratio), o.bound) }
+	figure := func(o outcome) string { return figureOfBound(o) }
 	if metric == "failed" || metric == "followed" { // the values say more than their ratio
 		unit, against = "", valueOf(d, who[0].of, metric, who[0].cells)
 		figure = func(o outcome) string { return valueOf(d, o.arm, metric, o.cells) }
@@ -209,6 +209,14 @@ func different(d result.Document, metric string, who []outcome, verb string) str
 		against = " (" + against + ")"
 	}
 	return listed(figures, mostNamed) + verb + against
+}
+
+// figureOfBound is the range of the ratios of an outcome.
+func figureOfBound(o outcome) string {
+	if ratio(o.low) == ratio(o.high) {
+		return boundedRatio(o.low, o.bound)
+	}
+	return boundInWords(o.bound) + fromTo(o.low, o.high, func(v float64) string { return ratio(outward(v, o.bound)) })
 }
 
 // byCell is the decision on a pair of arms that differ in opposite or other ways in other cells, where too few fit in a

@@ -47,7 +47,7 @@ func addedLatency(ratios map[ratioKey]result.Verdict, a, b result.Arm) (text str
 		return "", false
 	}
 	added := func(ratio float64) string { return ms((ratio - 1) * b.Latency.P50) }
-	text = fmt.Sprintf("%s adds %s ms at the median", clean(a.Name), boundedRatio(added(v.Ratio), v.Bound))
+	text = fmt.Sprintf("%s adds %s ms at the median", clean(a.Name), boundInWords(v.Bound)+added(v.Ratio))
 	switch {
 	case v.Unfit:
 		return fmt.Sprintf("%s: %s ms at the median, %s of %s; no verdict", clean(a.Name), bounded(a.Latency.Figure("p50"), ms), bounded(b.Latency.Figure("p50"), ms), clean(b.Name)), false

@@ -117,13 +117,13 @@ func sentenceOf(v result.Verdict, values string) string {
 		if !v.HasRatio() {
 			return text + ": " + values
 		}
-		return fmt.Sprintf("%s: %s %s (%s)", text, boundedRatio(ratio(v.Ratio), v.Bound), words.unit, ci)
+		return fmt.Sprintf("%s: %s %s (%s)", text, boundedRatio(v.Ratio, v.Bound), words.unit, ci)
 	}
 	switch v.Decision {
 	case "better":
-		return fmt.Sprintf("%s is faster than %s %s: %s times as long (%s)", a, b, where, boundedRatio(ratio(v.Ratio), v.Bound), ci)
+		return fmt.Sprintf("%s is faster than %s %s: %s times as long (%s)", a, b, where, boundedRatio(v.Ratio, v.Bound), ci)
 	case "worse":
-		return fmt.Sprintf("%s is slower than %s %s: %s times as long (%s)", a, b, where, boundedRatio(ratio(v.Ratio), v.Bound), ci)
+		return fmt.Sprintf("%s is slower than %s %s: %s times as long (%s)", a, b, where, boundedRatio(v.Ratio, v.Bound), ci)
 	}
 	return fmt.Sprintf("%s is as fast as %s %s (ratio %s, %s)", a, b, where, ratio(v.Ratio), ci)
 }

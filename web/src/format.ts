@@ -14,11 +14,18 @@ export function short(v: number): string {
 
 const beyond = 1e300; // stands for no bound, as result.Beyond in Go
 
-// ratioText is a ratio as in the report.
-export function ratioText(v: number): string {
+// ratioText is a ratio as in the report. An upper bound is rounded up, and a lower bound down.
+export function ratioText(v: number, bound?: "lower" | "upper"): string {
   if (v >= beyond) return "∞";
   if (v <= 1 / beyond) return "0";
-  return v < 9.995 ? v.toFixed(2) : short(v);
+  if (bound) {
+    const digit = v < 0.0995 ? 10 ** (Math.floor(Math.log10(v)) - 1) : v < 9.995 ? 0.01 : v < 99.95 ? 0.1 : 1;
+    v += (bound === "upper" ? 1 : -1) * (0.5 - 1e-9) * digit;
+  }
+  if (v < 0.00095) return "<0.001";
+  if (v >= 999_999.5) return ">999,999";
+  const mark = bound === undefined ? "" : bound === "lower" ? "≥ " : "≤ ";
+  return mark + (v < 0.0995 ? v.toPrecision(2) : v < 9.995 ? v.toFixed(2) : short(v));
 }
 
 // tick is a label of an axis: 0.5, 20, 1,500, 20k.

@@ -72,7 +72,4 @@ export function formatDuration(seconds: number): string {
   return s < 3600 ? `${Math.floor(s / 60)} min ${s % 60} s` : `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} min`;
 }
 
-// ratioMark precedes a ratio that is only a bound.
-export const ratioMark = (bound?: Bound): string => (bound ? { lower: "≥ ", upper: "≤ " }[bound] : "");
-
 export const reportPath = (id: string): string => `/runs/${encodeURIComponent(id)}/report`;

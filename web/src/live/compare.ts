@@ -5,7 +5,7 @@ import { Figures } from "../figure";
 import { ratioText, short } from "../format";
 import { chosen, remember } from "../state";
 import { buildTable, withTools } from "../table";
-import { request, cellText, ratioMark, reportPath, formatTime, type Comparison, type Ratio, type RunCharts, type ValueBound } from "./api";
+import { request, cellText, reportPath, formatTime, type Comparison, type Ratio, type RunCharts, type ValueBound } from "./api";
 import { merge } from "./merge";
 
 const words: Record<string, string> = { better: "▲ better", worse: "▼ worse", equivalent: "= equivalent", undecided: "? undecided" };
@@ -83,7 +83,7 @@ function comparison(c: Comparison): HTMLElement {
   const ratios = (title: string, all: Comparison["ratios"]) => {
     table(title, columns, all.map((r) => {
       const [name, divisor] = describeMetric(r.metric);
-      return [r.arm + (sweep ? `, ${cellText(r.cell)}` : ""), name, valueOf(r.a, r.metric, divisor, r.a_bound), valueOf(r.b, r.metric, divisor, r.b_bound), hasRatio(r) ? ratioMark(r.bound) + ratioText(r.ratio) : "–", hasRatio(r) && (r.ci[0] || r.ci[1]) ? `${ratioText(r.ci[0])}–${ratioText(r.ci[1])}` : "–", words[r.decision] ?? r.decision];
+      return [r.arm + (sweep ? `, ${cellText(r.cell)}` : ""), name, valueOf(r.a, r.metric, divisor, r.a_bound), valueOf(r.b, r.metric, divisor, r.b_bound), hasRatio(r) ? ratioText(r.ratio, r.bound) : "–", hasRatio(r) && (r.ci[0] || r.ci[1]) ? `${ratioText(r.ci[0])}–${ratioText(r.ci[1])}` : "–", words[r.decision] ?? r.decision];
     }));
     const reasons = [...new Set(all.map((r) => r.reason).filter((reason) => reason))];
     if (reasons.length > 0) box.append(element("ul", { class: "reasons" }, ...reasons.map((reason) => element("li", {}, `undecided: ${reason}`))));

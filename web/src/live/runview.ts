@@ -5,7 +5,7 @@ import { element } from "../element";
 import { ratioText, short } from "../format";
 import { buildTable, withTools } from "../table";
 import { atLeast } from "../view";
-import { request, showError, cellText, formatDuration, ratioMark, reportPath, type FinishedTrial, type NamedCalls, type Second, type State } from "./api";
+import { request, showError, cellText, formatDuration, reportPath, type FinishedTrial, type NamedCalls, type Second, type State } from "./api";
 
 const phases: Record<State["phase"], string> = { idle: "No run in progress", running: "Running", stopping: "Stopping", done: "Done", partial: "Stopped", failed: "Failed" };
 const columns: [string, boolean][] = [["trial", true], ["round", true], ["arm", false], ["cell", false], ["calls", true], ["calls/s", true], ["p50 ms", true], ["p99 ms", true], ["failed", true]];
@@ -166,5 +166,5 @@ function card(v: State["verdicts"][number]): HTMLElement {
   const interval = v.values ? "" : v.ci[0] > 0 || v.ci[1] > 0 ? `${ratioText(v.ci[0])}–${ratioText(v.ci[1])}` : "no interval";
   return element("li", { class: "card" }, element("h4", {}, v.a), element("p", { class: "against" }, `compared with ${v.b}${Object.keys(v.cell).length ? `, ${cellText(v.cell)}` : ""}`),
     element("div", { class: `line ${v.decision}` }, element("span", { class: "metric" }, metric), element("span", { class: "word" }, element("b", { "aria-hidden": "true" }, mark), ` ${word}`),
-      v.values ? element("span", { class: "ratio values" }, v.values) : element("span", { class: "ratio" }, v.ratio ? ratioMark(v.bound) + ratioText(v.ratio) : "–", element("i", {}, v.ratio ? "×" : "")), element("span", { class: "interval" }, interval)), ...(v.reason ? [element("p", { class: "against" }, v.reason)] : []));
+      v.values ? element("span", { class: "ratio values" }, v.values) : element("span", { class: "ratio" }, v.ratio ? ratioText(v.ratio, v.bound) : "–", element("i", {}, v.ratio ? "×" : "")), element("span", { class: "interval" }, interval)), ...(v.reason ? [element("p", { class: "against" }, v.reason)] : []));
 }
