@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"rpclab/internal/experiment"
 	generator "rpclab/internal/load"
 	"rpclab/internal/suggest"
 )
@@ -71,7 +72,7 @@ func (f *loadFlags) register(flags *pflag.FlagSet) {
 	flags.IntVar(&f.Rounds, "rounds", 1, "how often to make the load; each round is one trial, for 'rpclab compare'")
 	flags.IntVar(&f.Warmup, "warmup", 0, "calls made before the measurement, not counted")
 	flags.DurationVar(&f.WarmupMax, "warmup-max", 0, "after --warmup, make the load without counting it until rate and p50 are steady for 6s (slow calls: for six calls), at most this long (default: do not)")
-	flags.DurationVar(&f.Timeout, "timeout", 20*time.Second, "deadline of each call, counted from its start, with any wait for a stream or connection")
+	flags.DurationVar(&f.Timeout, "timeout", experiment.OneLoadTimeout, "deadline of each call, counted from its start, with any wait for a stream or connection")
 	flags.Var(connections{&f.Settings}, "connections", "`N` connections used in turn (default 1; HTTP/1.1: as many as needed), or per-call: one for each call")
 	connectFlags(flags, &f.ConnectionOptions)
 	flags.IntVar(&f.MaxMessage, "max-message", generator.DefaultMaxMessage, "largest message of a response (REST: largest body) in `BYTES`; a larger one is an error")

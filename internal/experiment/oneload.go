@@ -5,7 +5,11 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 )
+
+// OneLoadTimeout is the deadline of each call of a load that does not set one.
+const OneLoadTimeout = 20 * time.Second
 
 // OneLoad is an experiment with one arm: a load on a service, without a comparison.
 type OneLoad struct {

@@ -213,7 +213,7 @@ func loadOf(want startRequest, document *experiment.ServiceDocument) (Experiment
 	text, err := experiment.OneLoad{
 		Name: OneLoad, Service: service, Call: want.Call, Mix: want.Mix, Flow: want.Flow, Pace: fmt.Sprintf("open loop of %g calls/s for %v", want.Rate, duration),
 		Load:   map[string]any{"open": map[string]any{"rate": want.Rate, "duration": duration.String()}},
-		Caller: map[string]any{"kind": "wire", "warmup": 0}, Rounds: want.Rounds,
+		Caller: map[string]any{"kind": "wire", "warmup": 0, "timeout": experiment.OneLoadTimeout.String()}, Rounds: want.Rounds,
 	}.Document()
 	return Experiment{Name: OneLoad, File: OneLoad, Doc: text}, err
 }

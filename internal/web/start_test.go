@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -318,6 +320,19 @@ func TestTheCommandOfALoadRepeatsIt(t *testing.T) {
 		if got := loadCommand(request, "orders.yaml", 7); got != want {
 			t.Errorf("the command is %q, want %q", got, want)
 		}
+	}
+}
+
+// Lost calls count as their deadline, so that of a load on the page is that of its command.
+func TestALoadOfThePageHasTheDeadlineOfItsCommand(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "service.yaml")
+	text := "service: orders\nserver: {addresses: [\"127.0.0.1:50051\"]}\ncalls: {get: {http: GET, path: /orders}}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	load, err := loadOf(startRequest{Rate: 1, DurationS: 1}, &experiment.ServiceDocument{File: file, Text: []byte(text)})
+	if err != nil || !strings.Contains(string(load.Doc), `"timeout":"20s"`) {
+		t.Errorf("the load is %s (error %v), want a timeout of 20s", load.Doc, err)
 	}
 }
 
