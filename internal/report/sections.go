@@ -197,10 +197,7 @@ func lineOf(v result.Verdict, values string, edge float64) CardLine {
 			l.Word = noVerdict
 		}
 	}
-	if v.OfLostCalls() {
-		return l
-	}
-	if !v.HasRatio() {
+	if v.OfLostCalls() || !v.HasRatio() {
 		return l
 	}
 	l.Ratio, l.Number, l.At = ratioInTable(v.Ratio, v.Bound), true, onScale(v.Ratio, edge)

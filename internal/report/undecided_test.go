@@ -78,7 +78,7 @@ func TestAGuardLeavesNoVerdict(t *testing.T) {
 	open := []result.Verdict{{Metric: "latency_p99", A: "a", B: "b", Kind: result.OfBaseline, Decision: "undecided", Reason: "the clock is too coarse", Unfit: true},
 		{Metric: "latency_p50", A: "c", B: "b", Kind: result.OfBaseline, Decision: "undecided", Reason: "the difference may be zero"}}
 	for name, write := range map[string]func(*page){
-		"below the table":     func(p *page) { undecided(p, open, nil) },
+		"below the table":     func(p *page) { undecided(p, result.Document{}, open) },
 		"what it takes to go": func(p *page) { toDecide(p, result.Document{Verdicts: open}) },
 	} {
 		p := &page{}
