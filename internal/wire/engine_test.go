@@ -27,7 +27,20 @@ func TestCallsEndAtTheirDeadline(t *testing.T) {
 }
 
 // The client reads the reset of the server before it checks its own clock.
-func TestAResetByTheServerAtTheDeadlineIsDeadlineExceeded(t *testing.T) {
+func TestAnAnswerOfTheServerAtTheDeadlineIsDeadlineExceeded(t *testing.T) {
+	for how, frame := range map[string]string{
+		"RST_STREAM, CANCEL": "\x00\x00\x04\x03\x00\x00\x00\x00\x01\x00\x00\x00\x08",
+		// In the header block, fields that are not indexed and not compressed: ":status: 200", "content-type: application/grpc"
+		// and "grpc-status: 1", the status of tonic.
+		"CANCELLED": "\x00\x00\x2f\x01\x05\x00\x00\x00\x01\x88" + "\x00\x0ccontent-type\x10application/grpc" + "\x00\x0bgrpc-status\x011",
+	} {
+		t.Run(how, func(t *testing.T) { answersAtTheDeadline(t, frame) })
+	}
+}
+
+// answersAtTheDeadline sends a frame to stream 1 after the deadline of its call, which the client has not noticed yet.
+func answersAtTheDeadline(t *testing.T, frame string) {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +56,7 @@ func TestAResetByTheServerAtTheDeadlineIsDeadlineExceeded(t *testing.T) {
 		_, err = conn.Write([]byte{0, 0, 0, 4, 0, 0, 0, 0, 0}) // SETTINGS
 		<-late
 		if err == nil {
-			_, err = conn.Write([]byte{0, 0, 4, 3, 0, 0, 0, 0, 1, 0, 0, 0, 8}) // RST_STREAM of stream 1, CANCEL
+			_, err = io.WriteString(conn, frame)
 		}
 		reset <- err
 		_, _ = io.Copy(io.Discard, conn)

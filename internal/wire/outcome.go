@@ -28,7 +28,7 @@ func (c *core) streamEnded(call *call) {
 	default:
 		message, status = c.decoder.unary(&call.stream)
 	}
-	if isDeadline(status, &call.stream) && c.cfg.Timeout > 0 && call.started+c.cfg.Timeout <= c.now {
+	if isDeadline(status) && c.cfg.Timeout > 0 && call.started+c.cfg.Timeout <= c.now {
 		status = c.deadlineExceeded(call) // the server enforced the deadline before this side did
 	}
 	if c.session != nil {
@@ -48,9 +48,10 @@ func (c *core) streamEnded(call *call) {
 	c.endCall(call, backend, status)
 }
 
-// isDeadline reports whether a server that enforces the deadline may have ended the call: by a reset or by its status.
-func isDeadline(status h2.Status, stream *h2.Stream) bool {
-	return status.Code == h2.DeadlineExceeded || status.Code == h2.Cancelled && stream.Failed.Code != h2.OK
+// isDeadline reports whether a server that enforces the deadline may have ended the call: by a reset or by its status. That
+// of tonic is CANCELLED.
+func isDeadline(status h2.Status) bool {
+	return status.Code == h2.DeadlineExceeded || status.Code == h2.Cancelled
 }
 
 // backend returns the identity of the backend that a call's response names.

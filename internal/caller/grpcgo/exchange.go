@@ -55,7 +55,7 @@ func (s *Streams) Call(ctx context.Context, channel *grpc.ClientConn, n uint64, 
 	}
 	ended, err := s.exchange(cancel, n, opened, message, decode)
 	if err != nil {
-		return from, wait, err
+		return from, wait, atDeadline(ctx, err)
 	}
 	from.Peer, _ = peer.FromContext(opened.Context()) // the option grpc.Peer is set later when the client ends a stream
 	if ended {

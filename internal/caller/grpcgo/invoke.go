@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/status"
 
 	"rpclab/internal/caller"
 )
@@ -68,6 +70,7 @@ func Invoke(ctx context.Context, channel *grpc.ClientConn, codec encoding.CodecV
 	timed := &timedCodec{CodecV2: codec}
 	started := time.Now()
 	err = channel.Invoke(ctx, method, request, reply, append(options, grpc.ForceCodecV2(timed))...)
+	err = atDeadline(ctx, err)
 	switch {
 	case !connected:
 		return 0, err
@@ -75,6 +78,15 @@ func Invoke(ctx context.Context, channel *grpc.ClientConn, codec encoding.CodecV
 		return time.Since(started), err
 	}
 	return timed.encoded.Sub(started), err
+}
+
+// atDeadline returns DEADLINE_EXCEEDED for a cancellation at the deadline: the status of a server that enforces it (tonic's is
+// CANCELLED) may arrive before grpc-go's own.
+func atDeadline(ctx context.Context, err error) error {
+	if due, limited := ctx.Deadline(); limited && status.Code(err) == codes.Canceled && !time.Now().Before(due) {
+		return status.Error(codes.DeadlineExceeded, status.Convert(err).Message())
+	}
+	return err
 }
 
 // timedCodec is the codec of one call, and notes when it encodes the message.
