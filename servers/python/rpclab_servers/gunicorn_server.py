@@ -8,6 +8,7 @@ from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
 from gunicorn.workers import gthread
 
+from rpclab_servers.server import BACKLOG
 
 def run(
     load: Callable,
@@ -29,6 +30,7 @@ def run(
         def load_config(self) -> None:
             for name, value in {
                 "bind": f"fd://{listener.detach()}",
+                "backlog": BACKLOG,
                 "worker_class": Worker,
                 "threads": threads,
                 # gunicorn's defaults (2 s, 1,000 connections, 30 s, 30 s) would lose calls: the

@@ -15,7 +15,7 @@ from starlette.routing import Route
 from rpclab_servers import json_messages
 from rpclab_servers.backend import INVALID_ARGUMENT, Backend, Rejected, log
 from rpclab_servers.json_messages import LARGEST_BODY, error_body
-from rpclab_servers.server import bound
+from rpclab_servers.server import BACKLOG, bound
 from rpclab_servers.workloads import Work, Workloads
 
 JSON = "application/json"
@@ -41,6 +41,7 @@ def serve(settings, backend: Backend) -> None:
         log_level="warning",
         access_log=False,
         headers=[("rpclab-backend", backend.id)],
+        backlog=BACKLOG,
         timeout_keep_alive=3600,  # the client decides how long a connection lasts
     )
     listener = bound(settings.listen)

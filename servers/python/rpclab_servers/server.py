@@ -9,6 +9,10 @@ import sys
 from rpclab_servers import flags
 from rpclab_servers.backend import Backend
 
+# Connections not yet accepted: with fewer than in other languages, clients that connect at the same
+# time would wait seconds for a retransmission.
+BACKLOG = 4096
+
 # The module of each model. Only that module is loaded, so that others do not add to the memory.
 MODULES = {
     "grpc-sync": "grpc_sync",

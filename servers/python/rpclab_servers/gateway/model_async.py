@@ -14,6 +14,7 @@ from starlette.routing import Route
 from rpclab_servers.gateway import program
 from rpclab_servers.gateway.calls import API, CALL_TIMEOUT, MAX_IN_FLIGHT, Request
 from rpclab_servers.gateway.response import Failure, GatewayResponse, failed
+from rpclab_servers.server import BACKLOG
 
 
 def serve(settings, api: API, listener: socket.socket) -> None:
@@ -32,6 +33,7 @@ def serve(settings, api: API, listener: socket.socket) -> None:
         log_config=None,
         log_level="warning",
         access_log=False,
+        backlog=BACKLOG,
         timeout_keep_alive=3600,  # the client decides how long a connection lasts
     )
     Program(config).run(sockets=[listener])
