@@ -3,12 +3,16 @@
 import signal
 import socket
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 
 from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
 from gunicorn.workers import gthread
 
 from rpclab_servers.server import BACKLOG
+
+HEALTH = b"GET /healthz "
+
 
 def run(
     load: Callable,
@@ -54,6 +58,23 @@ def run(
             Leaving(self).run()
 
     class Worker(gthread.ThreadWorker):
+        def init_process(self) -> None:
+            self.health = ThreadPoolExecutor(1)
+            super().init_process()
+
+        def enqueue_req(self, connection) -> None:
+            start = start_of(connection)
+            if start is None and self.alive:
+                waits = Future()
+                waits.set_result(gthread._DEFER)
+                self.finish_request(connection, waits)
+                return
+            # Health checks do not queue behind calls: a busy server is healthy.
+            pool = self.health if start == HEALTH else self.tpool
+            pool.submit(self.handle, connection).add_done_callback(
+                lambda done: self.method_queue.defer(self.finish_request, connection, done)
+            )
+
         def handle(self, connection):
             # A connection without a call must not hold a thread for 5 s.
             if not connection.initialized and not connection.wait_for_data(0):
@@ -74,3 +95,15 @@ def run(
         handle_int = handle_term
 
     Program().run()
+
+
+def start_of(connection) -> bytes | None:
+    """The start of the connection's next request, as long as HEALTH. None: nothing has arrived."""
+    if connection.initialized and (read := connection.parser.unreader.buf.getvalue()):
+        return read[: len(HEALTH)]
+    try:
+        return connection.sock.recv(len(HEALTH), socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return None
+    except OSError:
+        return b""  # handle reports it
