@@ -2,8 +2,10 @@
 thread. A call that uses CPU time delays all others."""
 
 import asyncio
+import math
 import sys
 import threading
+import time
 
 import uvicorn
 from starlette.applications import Starlette
@@ -91,11 +93,17 @@ def endpoint(work: Work, backend: Backend, workers: asyncio.Semaphore):
         body = await body_of(request)
         async with workers:
             reply, pause = backend.respond(work, read(body))
-            if pause:
-                await asyncio.sleep(pause)
+            await wait(pause)
         return Response(json_messages.encode(reply), media_type=JSON)
 
     return respond
+
+
+async def wait(pause: float) -> None:
+    """Wait at least that many seconds. A timer of uvloop counts milliseconds: it rounds, and may be early."""
+    end = time.monotonic() + pause
+    while (left := end - time.monotonic()) > 0:
+        await asyncio.sleep(math.ceil(left * 1000) / 1000)
 
 
 async def body_of(request: Request) -> bytes:
