@@ -117,7 +117,8 @@ func acceptsJSON(t *testing.T, c overREST) (calls int) {
 }
 
 // answersPipelinedRequests sends requests before earlier ones are answered, and a request when all are. It
-// returns the number of calls that it made. The first request is slow, so that the others queue.
+// returns the number of calls that it made. The first request is slow, so that the others queue. The last are more than
+// Tomcat answers on a connection by default.
 func answersPipelinedRequests(t *testing.T, c overREST) (calls int) {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(c.url, "http://"))
@@ -133,7 +134,7 @@ func answersPipelinedRequests(t *testing.T, c overREST) (calls int) {
 		fast = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"
 	)
 	answers := bufio.NewReader(conn)
-	for _, requests := range []string{slow + fast + fast, fast} {
+	for _, requests := range []string{slow + fast + fast, fast, strings.Repeat(fast, 100)} {
 		if _, err := io.WriteString(conn, requests); err != nil {
 			t.Fatal(err)
 		}

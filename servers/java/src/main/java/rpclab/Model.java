@@ -56,6 +56,10 @@ public enum Model {
     // lengths; Netty's queue is as long as the system allows.
     set.put("server.tomcat.accept-count", QUEUE);
     set.put("server.tomcat.max-connections", Integer.MAX_VALUE);
+    // The client decides how long a connection lasts. Tomcat would close it after 100 requests or
+    // 60 s without one.
+    set.put("server.tomcat.max-keep-alive-requests", -1);
+    set.put("server.tomcat.keep-alive-timeout", "-1");
     if (this == REST_BLOCKING && flags.workers > 0) {
       set.put("server.tomcat.threads.max", flags.workers);
       set.put("server.tomcat.threads.min-spare", Math.min(flags.workers, 10));
