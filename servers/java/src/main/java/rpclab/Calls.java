@@ -45,16 +45,28 @@ public final class Calls {
     }
   }
 
-  /** Responds after a wait of a timer, which blocks no thread. */
+  /**
+   * Responds after a wait of a timer, which blocks no thread. When the response is cancelled, the
+   * call leaves the queue, or its worker once the work has ended.
+   */
   public <A> CompletableFuture<A> respondLater(long waitNanos, Supplier<A> work) {
     try {
       Fault fault = begin();
       if (pool == null) {
         return later(waitNanos, work, fault);
       }
-      return pool.enter()
-          .thenCompose(entered -> later(waitNanos, work, fault))
-          .whenComplete((response, error) -> pool.leave());
+      CompletableFuture<Void> turn = pool.enter();
+      CompletableFuture<CompletableFuture<A>> worked =
+          turn.thenApply(entered -> later(waitNanos, work, fault));
+      CompletableFuture<A> response = worked.thenCompose(waits -> waits);
+      // Return this future, not that of whenComplete: only its own cancellation runs the action.
+      response.whenComplete(
+          (message, error) -> {
+            if (!pool.withdraw(turn)) {
+              worked.whenComplete((waits, failed) -> pool.leave());
+            }
+          });
+      return response;
     } catch (RuntimeException e) {
       return CompletableFuture.failedFuture(e);
     }

@@ -1,14 +1,15 @@
 package rpclab;
 
-import java.util.ArrayDeque;
-import java.util.Queue;
+import java.util.Iterator;
+import java.util.LinkedHashSet;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Executors;
 
 /** Limits the calls that run at once. Others queue in order, without a thread. */
 final class WorkerPool {
-  private final Queue<CompletableFuture<Void>> queue = new ArrayDeque<>();
+  private final Set<CompletableFuture<Void>> queue = new LinkedHashSet<>();
   // The next call runs on another thread, so that a finished call returns.
   private final Executor next =
       Executors.newCachedThreadPool(
@@ -33,12 +34,19 @@ final class WorkerPool {
     return turn;
   }
 
+  /** Takes a call out of the queue. False: the call is not queued, but has a worker. */
+  synchronized boolean withdraw(CompletableFuture<Void> turn) {
+    return queue.remove(turn);
+  }
+
   synchronized void leave() {
-    CompletableFuture<Void> turn = queue.poll();
-    if (turn == null) {
+    Iterator<CompletableFuture<Void>> first = queue.iterator();
+    if (!first.hasNext()) {
       free++;
-    } else {
-      turn.completeAsync(() -> null, next);
+      return;
     }
+    CompletableFuture<Void> turn = first.next();
+    first.remove();
+    turn.completeAsync(() -> null, next);
   }
 }

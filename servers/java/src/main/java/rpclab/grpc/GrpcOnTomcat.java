@@ -37,6 +37,8 @@ public class GrpcOnTomcat {
                   // Many small messages on a stream are not an attack.
                   http2.setOverheadDataThreshold(0);
                   http2.setOverheadWindowUpdateThreshold(0);
+                  // Nor are many calls whose client gives up.
+                  http2.setOverheadResetFactor(0);
                 }
               }
             });

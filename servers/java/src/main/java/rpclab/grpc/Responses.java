@@ -11,8 +11,12 @@ final class Responses {
 
   /** Sends the response of a unary call. */
   static <A> void one(CompletableFuture<A> response, StreamObserver<A> to) {
+    ((ServerCallStreamObserver<A>) to).setOnCancelHandler(() -> response.cancel(false));
     response.whenComplete(
         (message, error) -> {
+          if (response.isCancelled()) {
+            return; // the client is gone
+          }
           if (error != null) {
             to.onError(error);
           } else {
@@ -27,16 +31,19 @@ final class Responses {
       Function<Q, CompletableFuture<A>> response, StreamObserver<A> observer) {
     ServerCallStreamObserver<A> to = (ServerCallStreamObserver<A>) observer;
     to.disableAutoRequest();
-    to.setOnCancelHandler(() -> {}); // otherwise a response after a cancellation throws
     to.request(1);
-    return new StreamObserver<>() {
+    var responses = new StreamObserver<Q>() {
       private CompletableFuture<A> last = CompletableFuture.completedFuture(null);
 
       @Override
       public void onNext(Q request) {
-        last = response.apply(request);
-        last.whenComplete(
+        CompletableFuture<A> next = response.apply(request);
+        last = next;
+        next.whenComplete(
             (message, error) -> {
+              if (next.isCancelled()) {
+                return; // the client is gone
+              }
               if (error != null) {
                 to.onError(error);
               } else {
@@ -54,5 +61,7 @@ final class Responses {
       @Override
       public void onError(Throwable gone) {}
     };
+    to.setOnCancelHandler(() -> responses.last.cancel(false));
+    return responses;
   }
 }
