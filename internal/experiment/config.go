@@ -102,7 +102,7 @@ type Caller struct {
 	Hedge         *Hedge            `yaml:"hedge" doc:"hedging: send a slow call again while the first attempt is in flight (gRFC A6)"`
 	Limits        *CallerLimits     `yaml:"limits" doc:"limits of each caller's process, such as those of a pod"`
 	HTTP2         bool              `yaml:"http2" doc:"make HTTP requests over HTTP/2, in clear text unless the service has tls (default: HTTP/1.1)"`
-	Compress      bool              `yaml:"compress" doc:"compress requests and responses with gzip"`
+	Compress      bool              `yaml:"compress" doc:"compress requests with gzip, and responses except those of servers in Python"`
 	Stream        *Stream           `yaml:"stream" doc:"send calls as messages on long-lived streams instead of unary calls"`
 	Style         string            `yaml:"style" doc:"style of calculations: bidi uses bidirectional streams; unary-stream uses unary calls whose results arrive on a stream" enum:"bidi,unary-stream"`
 	Streams       int               `yaml:"streams" doc:"number of bidirectional streams that calculations use in turn (default: 1)" min:"1" max:"1000"`

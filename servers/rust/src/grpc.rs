@@ -16,7 +16,7 @@ use tonic_health::{
     pb::health_server::HealthServer,
     server::{HealthReporter, HealthService},
 };
-use tower::util::MapResponseLayer;
+use tower::util::{MapRequestLayer, MapResponseLayer};
 
 use crate::{
     backend::Backend,
@@ -54,16 +54,49 @@ pub async fn serve(
             })
         })
     });
+    // As grpc-go does, compress the responses to compressed requests only. tonic would compress those of
+    // all clients that accept it.
+    let compress = MapRequestLayer::new(|mut request: http::Request<Body>| {
+        if request
+            .headers()
+            .get("grpc-encoding")
+            .is_none_or(|encoding| encoding != "gzip")
+        {
+            request.headers_mut().remove("grpc-accept-encoding");
+        }
+        request
+    });
     Server::builder()
         .layer(identify)
+        .layer(compress)
         .add_service(HealthServer::new(HealthService::from_health_reporter(
             health,
         )))
-        .add_service(GreeterServer::new(backend).accept_compressed(Gzip))
-        .add_service(FibonacciServer::new(backend).accept_compressed(Gzip))
-        .add_service(CounterServer::new(backend).accept_compressed(Gzip))
-        .add_service(ChainServer::new(backend).accept_compressed(Gzip))
-        .add_service(OrderServiceServer::new(backend).accept_compressed(Gzip))
+        .add_service(
+            GreeterServer::new(backend)
+                .accept_compressed(Gzip)
+                .send_compressed(Gzip),
+        )
+        .add_service(
+            FibonacciServer::new(backend)
+                .accept_compressed(Gzip)
+                .send_compressed(Gzip),
+        )
+        .add_service(
+            CounterServer::new(backend)
+                .accept_compressed(Gzip)
+                .send_compressed(Gzip),
+        )
+        .add_service(
+            ChainServer::new(backend)
+                .accept_compressed(Gzip)
+                .send_compressed(Gzip),
+        )
+        .add_service(
+            OrderServiceServer::new(backend)
+                .accept_compressed(Gzip)
+                .send_compressed(Gzip),
+        )
         .serve_with_incoming_shutdown(
             TcpIncoming::from(listener).with_nodelay(Some(true)),
             shutdown,

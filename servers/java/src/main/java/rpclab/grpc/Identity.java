@@ -7,10 +7,16 @@ import io.grpc.ServerCallHandler;
 import io.grpc.ServerInterceptor;
 import io.grpc.Status;
 
-/** Adds the backend identity to the trailers of every response. */
+/**
+ * Adds the backend identity to the trailers of every response, and compresses the messages of
+ * calls whose requests are compressed.
+ */
 final class Identity implements ServerInterceptor {
   private static final Metadata.Key<String> KEY =
       Metadata.Key.of("rpclab-backend", Metadata.ASCII_STRING_MARSHALLER);
+
+  private static final Metadata.Key<String> ENCODING =
+      Metadata.Key.of("grpc-encoding", Metadata.ASCII_STRING_MARSHALLER);
 
   private final String id;
 
@@ -21,6 +27,9 @@ final class Identity implements ServerInterceptor {
   @Override
   public <Q, A> ServerCall.Listener<Q> interceptCall(
       ServerCall<Q, A> call, Metadata headers, ServerCallHandler<Q, A> next) {
+    if ("gzip".equals(headers.get(ENCODING))) {
+      call.setCompression("gzip");
+    }
     return next.startCall(
         new SimpleForwardingServerCall<>(call) {
           @Override
