@@ -181,8 +181,12 @@ func callPath(a result.Arm) expectation {
 		return expectation{fmt.Sprintf("each of %d clients knows every backend and takes turns", several), takesTurns}
 	case discovers:
 		return expectation{"the client knows every backend and takes turns", takesTurns}
-	case drawn && a.Channel == "per-call":
+	case drawn && (a.Channel == "per-call" || settings.Gateway == nil && settings.Caller.Kind == "python-requests"):
 		return expectation{"each call opens a connection, and each connection goes to a random backend", asChance}
+	case drawn && a.Channel == "per-user" && settings.Gateway == nil:
+		return expectation{"each user has a connection, which goes to a random backend and stays there", ""}
+	case drawn && speaksHTTP1(settings):
+		return expectation{"there are as many connections as calls in flight, and each goes to a random backend", ""}
 	case drawn && several*max(connections, 1) > 1:
 		return expectation{fmt.Sprintf("%d connections, each drawn once at random, carry the calls in turn", several*max(connections, 1)), ""}
 	case drawn:
@@ -192,6 +196,20 @@ func callPath(a result.Arm) expectation {
 		return expectation{strings.TrimRight(clean(a.Describe), "."), ""}
 	}
 	return expectation{strings.TrimSpace(clean(a.Route + ", " + a.Channel)), ""}
+}
+
+// speaksHTTP1 reports whether the client makes HTTP/1.1 requests, of which a connection carries one at a time.
+func speaksHTTP1(s result.Settings) bool {
+	if s.Gateway != nil || s.Caller.HTTP2 {
+		return false
+	}
+	switch s.Caller.Kind {
+	case "http", "python-requests-session", "python-httpx":
+		return true
+	case "wire":
+		return strings.HasPrefix(s.Server.Model, "rest") || slices.Contains([]string{"axum", "flask", "starlette"}, s.Server.Model)
+	}
+	return s.HTTP == 1
 }
 
 // shares is how calls were spread over backends in each trial: every trial opens new connections,

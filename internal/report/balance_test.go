@@ -74,6 +74,28 @@ func TestTheBalanceOfStreamsIsExplained(t *testing.T) {
 	}
 }
 
+// Only gRPC and HTTP/2 share a connection between calls, and only if users share it.
+func TestTheBalanceOfSeveralConnectionsIsExplained(t *testing.T) {
+	const inFlight = "there are as many connections as calls in flight, and each goes to a random backend"
+	for _, c := range []struct {
+		channel string
+		config  map[string]any
+		want    expectation
+	}{
+		{"shared", map[string]any{"caller": map[string]any{"kind": "http"}}, expectation{inFlight, ""}},
+		{"shared", map[string]any{"caller": map[string]any{"kind": "python-httpx"}}, expectation{inFlight, ""}},
+		{"shared", map[string]any{"caller": map[string]any{"kind": "wire"}, "server": map[string]any{"model": "axum"}}, expectation{inFlight, ""}},
+		{"shared", map[string]any{"caller": map[string]any{"kind": "wire"}, "server": map[string]any{"model": "grpc-netty"}}, expectation{"one HTTP/2 connection carries every call", oneTakesAll}},
+		{"shared", map[string]any{"caller": map[string]any{"kind": "http", "http2": true}}, expectation{"one HTTP/2 connection carries every call", oneTakesAll}},
+		{"shared", map[string]any{"caller": map[string]any{"kind": "python-requests"}}, expectation{"each call opens a connection, and each connection goes to a random backend", asChance}},
+		{"per-user", map[string]any{"caller": map[string]any{"kind": "grpc-go", "channel": "per-user"}}, expectation{"each user has a connection, which goes to a random backend and stays there", ""}},
+	} {
+		if got := callPath(onRoute(result.Arm{Route: "clusterip", Channel: c.channel, Config: c.config})); got != c.want {
+			t.Errorf("%s, %v: got %v, want %v", c.channel, c.config, got, c.want)
+		}
+	}
+}
+
 func TestOneBackendOrNoCallsHaveNoBalance(t *testing.T) {
 	for name, backends := range map[string]map[string]uint64{"one": {"a": 5}, "no calls": {"a": 0, "b": 0}, "none": nil} {
 		if got := balanceOf([]result.Arm{{Measures: result.Measures{Backends: backends}}}); len(got) != 0 {

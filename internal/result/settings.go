@@ -25,6 +25,7 @@ type Settings struct {
 	Open   bool `json:"open"` // of `rpclab load`: calls are due at a rate
 	Caller struct {
 		Kind          string        `json:"kind"`
+		HTTP2         bool          `json:"http2"`
 		Channel       Channel       `json:"channel"`
 		Style         string        `json:"style"`
 		Stream        any           `json:"stream"`  // calls are messages on streams that stay open
@@ -38,6 +39,7 @@ type Settings struct {
 		Metadata      float64       `json:"metadata"` // number of headers
 	} `json:"caller"`
 	Server struct {
+		Model    string  `json:"model"`
 		CPUs     float64 `json:"cpus"`
 		Replicas float64 `json:"replicas"`
 		AgeGrace any     `json:"age_grace"`
