@@ -50,6 +50,9 @@ func warnings(arm result.Arm) []string {
 	if why := throttledByOwnLimit(arm); why != "" {
 		all = append(all, place(arm)+": "+why)
 	}
+	if why := collectedGarbage(arm); why != "" {
+		all = append(all, place(arm)+": "+why)
+	}
 	return all
 }
 
@@ -112,6 +115,37 @@ func throttledByOwnLimit(arm result.Arm) string {
 		return ""
 	}
 	return fmt.Sprintf("its servers were throttled: their quota (server.cpus: %v) took %.0f %% of the CPU time that they needed; unless that limit is the question, raise server.cpus", cpus, 100*q)
+}
+
+// mostCollecting is the share of the time of a load that its Java virtual machines may collect garbage.
+const mostCollecting = 0.2
+
+// collectedGarbage warns if Java servers spent much of the load on garbage: their figures are then those of their heap.
+func collectedGarbage(arm result.Arm) string {
+	var collecting []float64
+	for _, t := range arm.Trials {
+		if t.JVM != nil && t.ElapsedMS > 0 {
+			spent := t.JVM.Collecting * float64(t.Calls) / 1e3
+			collecting = append(collecting, spent/(t.ElapsedMS*float64(max(len(t.Servers), 1))))
+		}
+	}
+	if len(collecting) == 0 {
+		return ""
+	}
+	share := verdict.Median(collecting)
+	if !(share > mostCollecting) {
+		return ""
+	}
+	limit, advice := " (a part of the machine's memory)", "server.memory"
+	switch s := arm.Settings(); {
+	case s.Service != "":
+		limit, advice = "", "the largest heap of the service (-Xmx)"
+	case s.Server.Heap != "":
+		limit, advice = " (server.heap: "+s.Server.Heap+")", "server.heap, and server.memory with it"
+	case s.Server.Memory != "":
+		limit = " (60 % of server.memory: " + s.Server.Memory + ")"
+	}
+	return fmt.Sprintf("its Java servers collected garbage for %.0f %% of the time of the load, as when live data nearly fill their heap%s; unless that limit is the question, raise %s", 100*min(share, 1), limit, advice)
 }
 
 // Unsteady says why a warm-up did not end before the limit in a setting.

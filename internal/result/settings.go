@@ -40,6 +40,8 @@ type Settings struct {
 	} `json:"caller"`
 	Server struct {
 		Model    string  `json:"model"`
+		Memory   string  `json:"memory"` // limit; empty: none
+		Heap     string  `json:"heap"`   // largest of a JVM; empty: a part of its memory
 		CPUs     float64 `json:"cpus"`
 		Replicas float64 `json:"replicas"`
 		AgeGrace any     `json:"age_grace"`
