@@ -25,6 +25,14 @@ const (
 	problemExit  = "exit"  // and that has not helped, or cannot help
 )
 
+const (
+	// persistence is how long a problem must last before the wait ends: some are transient.
+	persistence = 8 * time.Second
+	// retryPersistence is persistence for what the cluster tries again. A kubelet pulls an image and starts a container again
+	// after 10 s and a look at the pod, and autoscalers look for pods without a node every 10 s.
+	retryPersistence = 20 * time.Second
+)
+
 // patience is how long the problem must last.
 func (p problem) patience() time.Duration {
 	if slices.Contains([]string{problemImage, problemStart, corev1.PodReasonUnschedulable}, p.kind) {

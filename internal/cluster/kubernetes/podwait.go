@@ -12,16 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-const (
-	// persistence is how long a problem must last before the wait ends: some are transient.
-	persistence = 8 * time.Second
-	// retryPersistence is persistence for what the cluster tries again. A kubelet pulls an image and starts a container again
-	// after 10 s and a look at the pod, and autoscalers look for pods without a node every 10 s.
-	retryPersistence = 20 * time.Second
-	// podsTimeout is how long pods may take without a problem, such as for a large image. A server of the user has the time
-	// that it may need to become ready besides.
-	podsTimeout = 5 * time.Minute
-)
+// podsTimeout is how long pods may take without a problem, such as for a large image. A server of the user has the time
+// that it may need to become ready besides.
+const podsTimeout = 5 * time.Minute
 
 // ErrPods says that pods did not become ready.
 var ErrPods = errors.New("pods are not ready")

@@ -51,6 +51,29 @@ const (
 // literal keeps the kubelet from changing a text of the user, in which it would replace $$ and $(NAME).
 var literal = strings.NewReplacer(podIP, podIP, podName, podName, "$", "$$")
 
+// setEnv gives the container with the server the variables of server.env, in place of those with the same name. It
+// returns their names.
+func setEnv(main *corev1.Container, env []corev1.EnvVar) (names []string) {
+	if len(env) == 0 {
+		return nil
+	}
+	at := func(name string, in []corev1.EnvVar) int {
+		return slices.IndexFunc(in, func(v corev1.EnvVar) bool { return v.Name == name })
+	}
+	missing := slices.DeleteFunc(podFields(programPrefix), func(v corev1.EnvVar) bool { return at(v.Name, main.Env) >= 0 })
+	all := append(missing, main.Env...)
+	for _, now := range env {
+		if i := at(now.Name, all); i >= 0 {
+			all[i] = now
+		} else {
+			all = append(all, now)
+		}
+		names = append(names, now.Name)
+	}
+	main.Env = all
+	return names
+}
+
 // inPod returns the arguments and variables of a program in a pod, with references to the variables of [podFields].
 func inPod(program cluster.Program, port int) (args []string, env []corev1.EnvVar, err error) {
 	args, texts, err := program.For(cluster.Replica{Address: fmt.Sprint(podIP, ":", port), Host: podIP, Port: port, ID: podName})

@@ -112,29 +112,6 @@ func adapt(original *appsv1.Deployment, spec cluster.Spec) (c copied, err error)
 	return c, nil
 }
 
-// setEnv gives the container with the server the variables of server.env, in place of those with the same name. It
-// returns their names.
-func setEnv(main *corev1.Container, env []corev1.EnvVar) (names []string) {
-	if len(env) == 0 {
-		return nil
-	}
-	at := func(name string, in []corev1.EnvVar) int {
-		return slices.IndexFunc(in, func(v corev1.EnvVar) bool { return v.Name == name })
-	}
-	missing := slices.DeleteFunc(podFields(programPrefix), func(v corev1.EnvVar) bool { return at(v.Name, main.Env) >= 0 })
-	all := append(missing, main.Env...)
-	for _, now := range env {
-		if i := at(now.Name, all); i >= 0 {
-			all[i] = now
-		} else {
-			all = append(all, now)
-		}
-		names = append(names, now.Name)
-	}
-	main.Env = all
-	return names
-}
-
 // mainOf is the container with the server: the named one, else the first.
 func mainOf(pod *corev1.PodSpec, name string) *corev1.Container {
 	i := slices.IndexFunc(pod.Containers, func(c corev1.Container) bool { return c.Name == name })
