@@ -55,7 +55,7 @@ cluster. With --service, the arms call your service.
 
 A run ends when every headline verdict is decided: after the experiment's number
 of rounds at the earliest, and twice that number at the latest. --for 2m limits
-the time instead. --rounds N, --quick (for a minute at most) and --gate fix the
+the time instead. --rounds N, --quick (for about 25 s) and --gate fix the
 number of rounds; fix it for runs that you compare with 'rpclab compare'. It is
 also fixed for isolated experiments of fewer than 4 rounds, which have no
 verdicts.

@@ -178,22 +178,24 @@ func TestNoLookIsBeforeVerdictsArePossible(t *testing.T) {
 // How long calls of a service take is not known before a quick run, and it has more rounds than a verdict needs only if
 // they take short.
 func TestAQuickRunHasATimeLimit(t *testing.T) {
-	quick := func(rounds int) string {
-		return fmt.Sprintf("%s\nquick: {rounds: %d}\n", strings.TrimSpace(size{arms: 2, rounds: 50}.document()), rounds)
+	quick := func(rounds int, load string) string {
+		return fmt.Sprintf("%s\nquick: {rounds: %d%s}\n", strings.TrimSpace(size{arms: 2, rounds: 50}.document()), rounds, load)
 	}
 	for name, c := range map[string]struct {
 		rounds  int
+		load    string
 		options Options
 		want    time.Duration
 	}{
-		"many rounds":              {22, Options{Quick: true}, time.Minute},
-		"few rounds":               {4, Options{Quick: true}, 0},
-		"rounds of the user's":     {22, Options{Quick: true, Rounds: 22}, 0},
-		"a setting of the user's":  {22, Options{Quick: true, Set: []string{" rounds=22"}}, 0},
-		"a time limit of the user": {22, Options{Quick: true, UntilDecided: true, For: 30 * time.Second}, 30 * time.Second},
-		"a full run":               {22, Options{}, 0},
+		"many rounds":              {22, "", Options{Quick: true}, 25 * time.Second},
+		"rounds of long loads":     {22, ", load: {open: {rate: 10, duration: 4s}}", Options{Quick: true}, 48 * time.Second}, // of two arms
+		"few rounds":               {4, "", Options{Quick: true}, 0},
+		"rounds of the user's":     {22, "", Options{Quick: true, Rounds: 22}, 0},
+		"a setting of the user's":  {22, "", Options{Quick: true, Set: []string{" rounds=22"}}, 0},
+		"a time limit of the user": {22, "", Options{Quick: true, UntilDecided: true, For: 30 * time.Second}, 30 * time.Second},
+		"a full run":               {22, "", Options{}, 0},
 	} {
-		if p := mustExpand(t, quick(c.rounds), c.options); p.TimeLimit != c.want {
+		if p := mustExpand(t, quick(c.rounds, c.load), c.options); p.TimeLimit != c.want {
 			t.Errorf("%s: the time limit is %v, want %v", name, p.TimeLimit, c.want)
 		}
 	}

@@ -15,8 +15,10 @@ const (
 	quickRounds = 4 // the minimum for a verdict
 	quickLoad   = 20 * time.Second
 	// quickLimit is the time after which a run begins no further round, because how long calls take is not known
-	// beforehand. Runs with no more rounds than a verdict needs have no limit.
-	quickLimit = time.Minute
+	// beforehand: on a slow machine it has fewer rounds, and takes as long. It allows for quickLoads rounds of loads. Runs with
+	// no more rounds than a verdict needs have no limit.
+	quickLimit = 25 * time.Second
+	quickLoads = 6
 	// quickPrecision is that of a search.
 	quickPrecision = Percent(10)
 	// pilotLoad is the length of all loads of a pilot.
