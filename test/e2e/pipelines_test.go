@@ -311,8 +311,11 @@ func TestGitLabJobFailsOnSlowerCode(t *testing.T) {
 	}
 	j.delay(t, ".", "80")
 	clean := "rm -rf base .rpclab && git worktree prune\n"
-	undisturbed(t, func(_ int, wrong func(string, ...any)) {
-		if out, code := j.bash(t, clean+script); code != 1 || !strings.Contains(out, "failed: the ratio is") {
+	j.env["UNDECIDED"] = "fail" // as by default: the job fails, too, if the machine stays too busy to tell
+	undisturbed(t, func(try int, wrong func(string, ...any)) {
+		out, code := j.bash(t, clean+script)
+		told := strings.Contains(out, "failed: the ratio is") || try == 3 && strings.Contains(out, "could not tell: ")
+		if code != 1 || !told {
 			wrong("code that takes four times as long as its base: exit code %d\n%s", code, out)
 		}
 	})
