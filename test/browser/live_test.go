@@ -281,7 +281,7 @@ func TestStoredRunsAreComparedInTheUnitsOfTheirHeadline(t *testing.T) {
 	p := l.open(t, "/compare?run=found&run=never", desk)
 	await(t, p, "the comparison", `document.querySelector(".comparison figure svg")`)
 	rows := eval[[]string](t, p, `[...document.querySelector(".comparison table").tBodies[0].rows].map((row) => [...row.cells].slice(1, 4).map((c) => c.textContent).join("; "))`)
-	want := []string{"followed, ms; 1,200; –", "lost calls, share; 0.0002; 0.0004", "elapsed, ms; 1,500; 1,500"}
+	want := []string{"followed, ms; 1,200; never", "lost calls, share; 0.0002; 0.0004", "elapsed, ms; 1,500; 1,500"}
 	if !slices.Equal(rows, want) {
 		t.Errorf("the headline metrics are %q, want %q", rows, want)
 	}

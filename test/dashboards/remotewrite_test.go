@@ -76,7 +76,7 @@ func TestPrometheusReceivesARun(t *testing.T) {
 	for _, arm := range d.Arms {
 		this := fmt.Sprintf("run=%q, experiment=\"killing\", arm=%q, job=\"rpclab\"", d.ID, arm.Name)
 		for selector, of := range map[string]func(result.Trial) float64{
-			`rpclab_trial_latency_seconds{quantile="0.99", ` + this + `}`: func(t result.Trial) float64 { return t.Latency.P99 / 1000 },
+			`rpclab_trial_latency_seconds{quantile="0.99", ` + this + `}`: func(t result.Trial) float64 { return t.Latency.Bounded().P99 / 1000 },
 			`rpclab_trial_failed_calls{` + this + `}`:                     func(t result.Trial) float64 { return float64(t.Measures.Failed()) },
 			`rpclab_trial_lost_ratio{` + this + `}`:                       func(t result.Trial) float64 { return t.Measures.Lost() },
 		} {
