@@ -293,7 +293,7 @@ func outage(line measure.Timeline, from, to int) (first, again int) {
 			first = i
 		}
 	}
-	if first < 0 && sumOf(line.Late, from, to) == 0 {
+	if first < 0 && !silent(line, from, dueUntil) {
 		return -1, -1
 	}
 	for i := lostDue + 1; i+quietIntervals <= dueUntil; i++ {
@@ -302,6 +302,18 @@ func outage(line measure.Timeline, from, to int) (first, again int) {
 		}
 	}
 	return first, -1
+}
+
+// silent says that no call was answered for half a second in which several were due. A busy machine makes calls late, too, and
+// pauses are shorter there.
+func silent(line measure.Timeline, from, to int) bool {
+	const pause = int(500 * time.Millisecond / measure.TimelineInterval)
+	for i := from; i+pause <= to; i++ {
+		if due(line, i, i+pause) > 1 && sumOfAll(line.Backends, i, i+pause) == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // firstAnswer returns the interval of the first answer to a call that was due in some interval or later, as far as calls are

@@ -36,6 +36,8 @@ func TestAnOutageIsFromTheFirstLossToTheFirstLaterAnswer(t *testing.T) {
 			after2s(10, [2]int{13, 0}, [2]int{1, 130}, [2]int{46, 10}), nil, after2s(0, [2]int{13, 0}, [2]int{1, 30})},
 		"calls that wait and none that is lost": {proxy, after2s(10, [2]int{60, 10}), nil, none, 1300,
 			after2s(10, [2]int{13, 0}, [2]int{1, 140}, [2]int{46, 10}), nil, after2s(0, [2]int{13, 0}, [2]int{1, 30})},
+		"calls that are late on a busy machine": {control, after2s(10, [2]int{60, 10}), nil, none, none,
+			after2s(10, [2]int{3, 0}, [2]int{1, 40}, [2]int{56, 10}), nil, after2s(0, [2]int{3, 0}, [2]int{1, 20})},
 		"answers to calls of before the event": {proxy, after2s(10, [2]int{1, 0}, [2]int{59, 10}), after2s(0, [2]int{1, 10}, [2]int{59, 0}), 100, 1300,
 			append(append(after2s(10)[:17], 0, 0, 0), after2s(0, [2]int{3, 10}, [2]int{10, 0}, [2]int{1, 130}, [2]int{46, 10})[20:]...), nil, nil},
 		"a call of before the event is lost": {proxy, after2s(1, [2]int{60, 1}), []uint64{19: 1}, 100, 1300,
