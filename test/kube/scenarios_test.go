@@ -242,12 +242,19 @@ func scenariosAnswer(all map[string][]measured) string {
 		}
 		return fmt.Sprintf("\n%s in %s.", words, strings.Join(these, ", "))
 	}
-	use := "A headless Service"
-	if len(envoy["worse"]) == 0 {
-		use += " or Envoy"
+	answer := fmt.Sprintf("**In none of %d cases was ClusterIP slower than headless.**", cases)
+	if len(slower) > 0 {
+		use := "A headless Service"
+		if len(envoy["equivalent"])+len(envoy["better"]) == cases {
+			use += " or Envoy"
+		}
+		times := fmt.Sprintf("%.2f", slices.Min(slower))
+		if most := fmt.Sprintf("%.2f", slices.Max(slower)); most != times {
+			times += " to " + most
+		}
+		answer = fmt.Sprintf("**%s, not ClusterIP: in %d of %d cases ClusterIP took %s times as long as headless,\nbecause one pod answered all calls.**", use, len(slower), cases, times)
 	}
-	return fmt.Sprintf("**%s, not ClusterIP: in %d of %d cases ClusterIP took %.2f to %.2f times as long as headless,\nbecause one pod answered all calls.**", use,
-		len(slower), cases, slices.Min(slower), slices.Max(slower)) +
+	return answer +
 		said("ClusterIP was faster", "all", clusterIP["better"]) + said("ClusterIP was as fast", "all", clusterIP["equivalent"]) +
 		said("The run could not tell ClusterIP from headless", "any of the", clusterIP["undecided"]) +
 		said("Envoy was slower than headless", "all", envoy["worse"]) + said("Envoy was faster than headless", "all", envoy["better"]) +
@@ -265,7 +272,7 @@ func TestTheAnswerOnTheScenariosSeparatesUndecidedFromEquivalent(t *testing.T) {
 		return measured{Document: d}
 	}
 	got := scenariosAnswer(map[string][]measured{"go": {of("worse", "undecided"), of("undecided", "equivalent"), of("equivalent", "better")}})
-	want := "**A headless Service or Envoy, not ClusterIP: in 1 of 3 cases ClusterIP took 2.00 to 2.00 times as long as headless,\nbecause one pod answered all calls.**\n" +
+	want := "**A headless Service, not ClusterIP: in 1 of 3 cases ClusterIP took 2.00 times as long as headless,\nbecause one pod answered all calls.**\n" +
 		"ClusterIP was as fast in scenario 3 (one thread in servers) in Go.\nThe run could not tell ClusterIP from headless in scenario 2 (threads in both) in Go.\n" +
 		"Envoy was faster than headless in scenario 3 (one thread in servers) in Go.\nEnvoy was as fast as headless in scenario 2 (threads in both) in Go.\n" +
 		"The run could not tell Envoy from headless in scenario 1 (one thread in both) in Go."
@@ -274,6 +281,12 @@ func TestTheAnswerOnTheScenariosSeparatesUndecidedFromEquivalent(t *testing.T) {
 	}
 	if got := scenariosAnswer(map[string][]measured{"python": {of("worse", "undecided"), of("worse", "undecided")}}); !strings.HasSuffix(got, "answered all calls.**\nThe run could not tell Envoy from headless in any of the 2 cases.") {
 		t.Errorf("%s\nwant that all cases of Envoy are undecided", got)
+	}
+	if got := scenariosAnswer(map[string][]measured{"go": {of("worse", "equivalent")}}); !strings.HasPrefix(got, "**A headless Service or Envoy, not ClusterIP: in 1 of 1 cases ") {
+		t.Errorf("%s\nwant Envoy beside headless, because it is as fast", got)
+	}
+	if got := scenariosAnswer(map[string][]measured{"go": {of("undecided", "undecided")}}); !strings.HasPrefix(got, "**In none of 1 cases was ClusterIP slower than headless.**") {
+		t.Errorf("%s\nwant that ClusterIP was slower in no case", got)
 	}
 }
 

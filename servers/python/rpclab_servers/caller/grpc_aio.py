@@ -48,6 +48,7 @@ class Session:
             await self.make_on_streams(load, records)
         elif self.job.channel == "per-call":
             await schedule.in_tasks(load, records, lambda: self.call_alone, self.checker)
+            await asyncio.gather(*self.closing)  # closing counts as CPU time of this load
         else:
             await schedule.in_tasks(load, records, lambda: self.call, self.checker)
 

@@ -39,6 +39,7 @@ class Session:
             streams.run(load, records, method, self.calls, self.checker)
         elif self.job.channel == "per-call":
             schedule.in_threads(load, records, lambda: self.call_alone, self.checker)
+            self.closing.submit(lambda: None).result()  # closing counts as CPU time of this load
         else:
             schedule.in_threads(load, records, lambda: self.call, self.checker)
 
