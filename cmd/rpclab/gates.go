@@ -211,7 +211,7 @@ func (f gateFlags) reportGates(out io.Writer, c result.Comparison) error {
 			passed++
 		case "failed":
 			failed++
-			fmt.Fprintf(out, "rpclab: %s--gate %s failed: the ratio is %s (%s–%s)\n", armPrefix(g.Arm, g.Cell), g.Gate, report.ThreeDigits(g.Ratio), report.ThreeDigits(g.CI[0]), report.ThreeDigits(g.CI[1]))
+			fmt.Fprintf(out, "rpclab: %s--gate %s failed: the ratio is %s (%s–%s)\n", armPrefix(g.Arm, g.Cell), g.Gate, report.Ratio(g.Ratio), report.Ratio(g.CI[0]), report.Ratio(g.CI[1]))
 		default:
 			open++
 			fmt.Fprintf(out, "rpclab: %s--gate %s: rpclab could not tell: %s\n", armPrefix(g.Arm, g.Cell), g.Gate, g.Reason)

@@ -55,10 +55,10 @@ cluster. With --service, the arms call your service.
 
 A run ends when every headline verdict is decided: after the experiment's number
 of rounds at the earliest, and twice that number at the latest. --for 2m limits
-the time instead. --rounds N, --quick (for about 25 s) and --gate fix the
-number of rounds; fix it for runs that you compare with 'rpclab compare'. It is
-also fixed for isolated experiments of fewer than 4 rounds, which have no
-verdicts.
+the time instead. --rounds N, --quick and --gate fix the number of rounds; fix
+it for runs that you compare with 'rpclab compare'. A --quick run of over 4
+rounds begins none after about 25 s. The number is also fixed for isolated
+experiments of fewer than 4 rounds, which have no verdicts.
 
 With --gate rpclab compares the run with the last good one of the same
 experiment in the store, as 'rpclab compare' does, and the exit code is 1 if a

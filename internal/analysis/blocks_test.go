@@ -71,7 +71,7 @@ func TestUsersWhoStartApartHaveNoAllowance(t *testing.T) {
 	trials := []result.Trial{closedTrial(t, 1, 1, 990*ms, 100*ms)}
 	for setting, want := range map[string]bool{"duration": true, "think": false, "ramp": false} {
 		arm := result.Arm{Trials: trials, Config: map[string]any{"load": map[string]any{"closed": map[string]any{setting: "500ms"}}}}
-		if got := endOfBlock(arm) > 0; got != want {
+		if got := endOfClosedLoad(arm) > 0; got != want {
 			t.Errorf("with load.closed.%s, the allowance for last calls is %t, want %t", setting, got, want)
 		}
 	}

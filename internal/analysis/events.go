@@ -59,7 +59,9 @@ func outcomes(events []PerformedEvent, seen measure.Measurement, history []clust
 		e.Took = convergenceTimes(a.Time, until, seen, history)
 		e.Added = len(added[i].ids)
 		if added[i].until.After(until) {
-			e.Took.EndpointReady = since(a.Time, added[i].ready)
+			// What follows the last of its backends is not an effect of this event alone.
+			e.Took = result.Took{EndpointReady: since(a.Time, added[i].ready),
+				BalanceNote: "the next event came before all backends were ready", BalanceCause: &result.Cause{Kind: result.CauseTime}}
 		}
 		if first := firstResponse(a.Time, added[i], seen); first != nil {
 			e.Took.FirstCall = since(a.Time, *first)
@@ -176,7 +178,7 @@ type addition struct {
 }
 
 // additions returns the backends that each event added. Servers may start more slowly than the next event comes: a backend
-// that was never ready before is of the earliest event that waits for one. Any other is of the last event before it.
+// that was never ready before belongs to the earliest event that still waits for one. Any other belongs to the last event before it.
 func additions(events []PerformedEvent, end time.Time, history []cluster.Snapshot) []addition {
 	all, waits := make([]addition, len(events)), make([]int, len(events))
 	firstReady := map[string]time.Time{}
@@ -198,7 +200,7 @@ func additions(events []PerformedEvent, end time.Time, history []cluster.Snapsho
 		case a.Err != nil:
 		case a.Scale > 0:
 			waits[i], wanted = max(0, a.Scale-wanted), a.Scale
-			dismiss(waits, a.Scale-len(before))
+			limitWaits(waits, a.Scale-len(before))
 		case leaves(a.Event): // each has a replacement
 			waits[i] = len(a.Backends)
 		}
@@ -219,8 +221,8 @@ func additions(events []PerformedEvent, end time.Time, history []cluster.Snapsho
 	return all
 }
 
-// dismiss leaves so many of the backends for which events wait, those of the earliest events.
-func dismiss(waits []int, remain int) {
+// limitWaits makes events wait for at most remain backends together. The earliest events keep theirs.
+func limitWaits(waits []int, remain int) {
 	for i := range waits {
 		waits[i] = min(waits[i], max(remain, 0))
 		remain -= waits[i]
@@ -293,8 +295,11 @@ func outage(line measure.Timeline, from, to int) (first, again int) {
 			first = i
 		}
 	}
-	if first < 0 && !silent(line, from, dueUntil) {
-		return -1, -1
+	lostDue = max(lostDue, first)
+	if first < 0 {
+		if lostDue = pause(line, from, dueUntil); lostDue < 0 || pause(line, 0, from) >= 0 { // calls always take so long
+			return -1, -1
+		}
 	}
 	for i := lostDue + 1; i+quietIntervals <= dueUntil; i++ {
 		if due(line, i, i+quietIntervals) > 0 && sumOf(line.Lost, i, i+quietIntervals) == 0 {
@@ -304,16 +309,17 @@ func outage(line measure.Timeline, from, to int) (first, again int) {
 	return first, -1
 }
 
-// silent says that no call was answered for half a second in which several were due. A busy machine makes calls late, too, and
-// pauses are shorter there.
-func silent(line measure.Timeline, from, to int) bool {
-	const pause = int(500 * time.Millisecond / measure.TimelineInterval)
-	for i := from; i+pause <= to; i++ {
-		if due(line, i, i+pause) > 1 && sumOfAll(line.Backends, i, i+pause) == 0 {
-			return true
+// pause returns the first interval of half a second in which no call was answered, although one had been due by the end of that
+// interval; -1: there is none. A busy machine makes calls late, too, and pauses are shorter there.
+func pause(line measure.Timeline, from, to int) int {
+	const length = int(500 * time.Millisecond / measure.TimelineInterval)
+	for i := from; i+length <= to; i++ {
+		waits := answered(line, 0, i+1) > sumOfAll(line.Backends, 0, i)
+		if waits && sumOfAll(line.Backends, i, i+length) == 0 {
+			return i
 		}
 	}
-	return false
+	return -1
 }
 
 // firstAnswer returns the interval of the first answer to a call that was due in some interval or later, as far as calls are

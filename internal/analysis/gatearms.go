@@ -82,8 +82,8 @@ func (g Gate) onVerdict(v result.Verdict, cut cutOff) (r armGate) {
 	outcome := g.bound.OfInterval(v.CI)
 	under := (outcome == verdict.Held) != g.bound.Over
 	switch {
-	case outcome == verdict.Open && g.bound.OfInterval([2]float64{v.Ratio * math.Exp(-cut[1]), v.Ratio * math.Exp(cut[0])}) == verdict.Open:
-		r.Reason = fmt.Sprintf("the ratio to %s may be on either side of %g, because calls in flight when the time of a load or block ends do not count; more rounds cannot tell: set the gate on a latency, or use longer loads with design: isolated", v.B, g.bound.Limit)
+	case outcome == verdict.Open && g.openWithoutNoise(v.CI, cut):
+		r.Reason = fmt.Sprintf("the ratio to %s may be on either side of %g, and more rounds cannot tell: calls in flight when a load or block ends do not count. Set the gate on a latency, or use longer loads with design: isolated", v.B, g.bound.Limit)
 		r.settled = true
 	case outcome == verdict.Open:
 		r.Reason = fmt.Sprintf("the ratio to %s may be on either side of %g: run more rounds", v.B, g.bound.Limit)
@@ -94,4 +94,12 @@ func (g Gate) onVerdict(v result.Verdict, cut cutOff) (r armGate) {
 		r.Outcome, r.Reason, r.settled = string(outcome), "", true
 	}
 	return r
+}
+
+// openWithoutNoise reports whether what cut allows for keeps the gate open, whichever ratio in the interval is the true one. The
+// interval includes the allowance.
+func (g Gate) openWithoutNoise(ci [2]float64, cut cutOff) bool {
+	both := math.Exp(cut[0] + cut[1])
+	always := [2]float64{ci[1] / both, ci[0] * both} // within the allowance around every true ratio
+	return always[0] < always[1] && g.bound.OfInterval(always) == verdict.Open
 }

@@ -21,7 +21,7 @@ func (m metric) cutOff(a, b result.Arm) (cut cutOff) {
 		inB, oneB := endOfWindow(b)
 		cut = cutOff{max(0, inA-inB) + oneA, max(0, inB-inA) + oneB}
 	default:
-		cut = cutOff{endOfBlock(a), endOfBlock(b)}
+		cut = cutOff{endOfClosedLoad(a), endOfClosedLoad(b)}
 	}
 	if max(cut[0], cut[1]) <= mostLateOfWindow {
 		return cutOff{}
@@ -48,10 +48,10 @@ func endOfWindow(arm result.Arm) (inFlight, one float64) {
 	return inFlight / max(trials, 1), one / max(trials, 1)
 }
 
-// endOfBlock returns what the last call of each user of a closed loop is worth at most, as a logarithm of the rate: the mean of
+// endOfClosedLoad returns what the last call of each user of a closed loop is worth at most, as a logarithm of the rate: the mean of
 // the trials. All users begin a load or block at the same moment, unless they think or start one after another, so a latency
 // that is slightly longer can cost each user one of five calls.
-func endOfBlock(arm result.Arm) (inFlight float64) {
+func endOfClosedLoad(arm result.Arm) (inFlight float64) {
 	const most = 0.99 // of the calls
 	apart := arm.Scheduled() || arm.SettingsByPath()["load.closed.ramp"] != nil
 	trials := 0.0

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -97,4 +98,15 @@ func inPieces(round, blocks int, load func(n int) result.Trial) result.Trial {
 		all = append(all, load(blocks*(round-1)+i+1))
 	}
 	return MergeBlocks(result.Trial{Round: round}, all)
+}
+
+// With noise more rounds may show a ratio whose allowance does not contain the limit.
+func TestOnlyAnAllowanceAroundEveryRatioLeavesAGateOpenForGood(t *testing.T) {
+	gate, cut := gates(t, "rate ratio > 0.95")[0], cutOff{0.03, 0.03}
+	for noise, want := range map[float64]bool{0.005: true, 0.05: false} {
+		ci := [2]float64{0.97 * math.Exp(-noise-cut[1]), 0.97 * math.Exp(noise+cut[0])}
+		if got := gate.openWithoutNoise(ci, cut); got != want {
+			t.Errorf("with a noise of %g in %.3f: open for good is %v, want %v", noise, ci, got, want)
+		}
+	}
 }

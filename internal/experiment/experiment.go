@@ -74,7 +74,7 @@ func Expand(file string, doc []byte, options Options, vocabulary Vocabulary) (Pl
 	p.Dir = filepath.Dir(file)
 	p.Text, p.Changed, p.Looks, p.TimeLimit = withoutSecrets(doc), d.changed(options), looks, options.For
 	if options.Quick && looks == nil && !options.FixRounds() && p.Rounds > verdict.MinRounds {
-		p.TimeLimit = max(quickLimit, quickLoads*r.roundTime(options.Arms))
+		p.TimeLimit = max(quickLimit, quickLoads*time.Duration(len(r.cells))*r.roundTime(options.Arms))
 	}
 	if options.Scale == 1 && len(p.Changed) == 0 {
 		p.PublishedSize = "" // the run has the same size

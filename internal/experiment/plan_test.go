@@ -189,6 +189,7 @@ func TestAQuickRunHasATimeLimit(t *testing.T) {
 	}{
 		"many rounds":              {22, "", Options{Quick: true}, 25 * time.Second},
 		"rounds of long loads":     {22, ", load: {open: {rate: 10, duration: 4s}}", Options{Quick: true}, 48 * time.Second}, // of two arms
+		"several cells":            {22, ", load: {open: {rate: 10, duration: 4s}}, sweep: {server.replicas: [1, 2, 3]}", Options{Quick: true}, 144 * time.Second},
 		"few rounds":               {4, "", Options{Quick: true}, 0},
 		"rounds of the user's":     {22, "", Options{Quick: true, Rounds: 22}, 0},
 		"a setting of the user's":  {22, "", Options{Quick: true, Set: []string{" rounds=22"}}, 0},

@@ -49,7 +49,8 @@ func DefaultChannel(model string) string {
 // Models lists every model.
 var Models = []string{OneThread, Threads, Async}
 
-// MaxRequests is how many requests a gateway handles at once; others wait, in every model and language.
+// MaxRequests is how many requests the models threads and async handle at once, in every language; others wait. The model
+// one-thread handles one.
 const MaxRequests = 256
 
 const (

@@ -71,6 +71,9 @@ func tiny(v float64) string {
 	return strconv.FormatFloat(v, 'f', decimals, 64)
 }
 
+// Ratio returns a ratio as reports show it.
+func Ratio(v float64) string { return ratio(v) }
+
 func ratio(v float64) string {
 	switch {
 	case v >= result.Beyond:

@@ -100,22 +100,23 @@ func (h Histogram) Figures() (all [len(FigureNames)]Figure) {
 	values := [...]float64{h.Min, h.Mean, h.P50, h.P90, h.P95, h.P99, h.P999, h.Max}
 	for i, percentile := range [...]float64{1e-6, 100, 50, 90, 95, 99, 99.9, 100} {
 		all[i] = Figure{values[i], h.AtLeast(percentile)}
-		if all[i].Lower && values[i] > 0 { // a histogram has three digits and shows the upper end of a bucket
+		if all[i].Lower && values[i] > 0 && FigureNames[i] != "mean" { // a histogram has three digits and shows the upper end of a bucket
 			digit := math.Pow(10, math.Floor(math.Log10(values[i]))-2)
 			all[i].Value = math.Floor(values[i]/digit) * digit
 		}
 	}
+	mean, most := &all[slices.Index(FigureNames[:], "mean")], all[len(all)-1]
+	if most.Lower && most.Value > 0 {
+		mean.Value = min(mean.Value, most.Value) // where nearly all calls were lost
+	}
 	return all
 }
 
-// Bounded returns the histogram with each figure of lost calls at their deadline, not at the upper end of its bucket. The
-// mean stays.
+// Bounded returns the histogram with each figure of lost calls at their deadline, not at the upper end of its bucket.
 func (h Histogram) Bounded() Histogram {
 	all := h.Figures()
-	for i, to := range [...]*float64{&h.Min, nil, &h.P50, &h.P90, &h.P95, &h.P99, &h.P999, &h.Max} {
-		if to != nil {
-			*to = all[i].Value
-		}
+	for i, to := range [...]*float64{&h.Min, &h.Mean, &h.P50, &h.P90, &h.P95, &h.P99, &h.P999, &h.Max} {
+		*to = all[i].Value
 	}
 	return h
 }
