@@ -1,39 +1,16 @@
 package analysis
 
 import (
-	"cmp"
 	"maps"
 	"math"
 	"slices"
 	"time"
 
 	"rpclab/internal/cluster"
-	"rpclab/internal/experiment"
 	"rpclab/internal/measure"
 	"rpclab/internal/result"
 	"rpclab/internal/verdict"
 )
-
-// PerformedEvent is an event of the experiment that rpclab performed or failed to perform.
-type PerformedEvent struct {
-	experiment.Event
-	Time      time.Time // just before rpclab performed the event
-	Backends  []string  // identities of the affected backends
-	Err       error     // why rpclab could not perform the event
-	Restarted time.Time // when the killed proxies were ready again; zero: the event killed no proxy
-}
-
-// Result returns the event without its effects, which are known only after the load. start is the
-// start of the load.
-func (a PerformedEvent) Result(start time.Time) result.Event {
-	action, count := a.Action()
-	e := result.Event{AtMS: result.Milliseconds(a.Time.Sub(start)), DueMS: new(result.Milliseconds(a.At)), What: a.String(), Action: result.Action(action), Count: count,
-		Resets: a.Cut != nil && a.Cut.How == "reset", Affected: a.Backends}
-	if a.Err != nil {
-		e.Error = a.Err.Error()
-	}
-	return e
-}
 
 // outcomes returns the events with their effects until the next event or the end of the load.
 func outcomes(events []PerformedEvent, seen measure.Measurement, history []cluster.Snapshot) []result.Event {
@@ -58,10 +35,11 @@ func outcomes(events []PerformedEvent, seen measure.Measurement, history []clust
 		e.Late = sumOf(seen.Timeline.Late, from, to)
 		e.Took = convergenceTimes(a.Time, until, seen, history)
 		e.Added = len(added[i].ids)
-		if added[i].until.After(until) {
-			// What follows the last of its backends is not an effect of this event alone.
-			e.Took = result.Took{EndpointReady: since(a.Time, added[i].ready),
-				BalanceNote: "the next event came before all backends were ready", BalanceCause: &result.Cause{Kind: result.CauseTime}}
+		if mixed := added[i].mixed(until); mixed != "" { // what else follows is not an effect of this event alone
+			e.Took = result.Took{BalanceNote: mixed, BalanceCause: &result.Cause{Kind: result.CauseTime}}
+			if e.Added > 0 {
+				e.Took.EndpointReady = since(a.Time, added[i].ready)
+			}
 		}
 		if first := firstResponse(a.Time, added[i], seen); first != nil {
 			e.Took.FirstCall = since(a.Time, *first)
@@ -72,14 +50,6 @@ func outcomes(events []PerformedEvent, seen measure.Measurement, history []clust
 		all = append(all, e)
 	}
 	return all
-}
-
-// untilNext returns the time of the event after event i, or the end of the load.
-func untilNext(events []PerformedEvent, i int, end time.Time) time.Time {
-	if i+1 < len(events) && events[i+1].Time.Before(end) {
-		return events[i+1].Time
-	}
-	return end
 }
 
 // withoutBackends removes from events what is known only if it is known which backends answered.
@@ -168,65 +138,6 @@ func convergenceTimes(at, until time.Time, seen measure.Measurement, history []c
 		t.BalanceRestored = new(result.Milliseconds(wholeIntervals(max(restored.Took, changed.Sub(at)))))
 	}
 	return t
-}
-
-// addition is the backends that became ready because of an event.
-type addition struct {
-	ids   []string
-	ready time.Time // when the last of them became ready for the first time
-	until time.Time // when an event began after that, or the end of the load
-}
-
-// additions returns the backends that each event added. Servers may start more slowly than the next event comes: a backend
-// that was never ready before belongs to the earliest event that still waits for one. Any other belongs to the last event before it.
-func additions(events []PerformedEvent, end time.Time, history []cluster.Snapshot) []addition {
-	all, waits := make([]addition, len(events)), make([]int, len(events))
-	firstReady := map[string]time.Time{}
-	for _, snapshot := range history {
-		for _, e := range snapshot.Ready() {
-			if _, known := firstReady[e.ID]; !known {
-				firstReady[e.ID] = snapshot.At
-			}
-		}
-	}
-	wanted := 0
-	for i, a := range events {
-		until := untilNext(events, i, end)
-		before, after, _ := endpointChange(a.Time, until, history)
-		if i == 0 {
-			wanted = len(before)
-		}
-		switch {
-		case a.Err != nil:
-		case a.Scale > 0:
-			waits[i], wanted = max(0, a.Scale-wanted), a.Scale
-			limitWaits(waits, a.Scale-len(before))
-		case leaves(a.Event): // each has a replacement
-			waits[i] = len(a.Backends)
-		}
-		all[i].until = until
-		added := slices.DeleteFunc(slices.Collect(maps.Keys(after)), func(id string) bool { return before[id] != "" })
-		slices.SortFunc(added, func(a, b string) int { return cmp.Or(firstReady[a].Compare(firstReady[b]), cmp.Compare(a, b)) })
-		for _, id := range added {
-			of := i
-			if isNew := firstReady[id].After(a.Time); isNew {
-				if first := slices.IndexFunc(waits, func(n int) bool { return n > 0 }); first >= 0 {
-					of = first
-					waits[of]--
-				}
-			}
-			all[of].ids, all[of].until, all[of].ready = append(all[of].ids, id), until, firstReady[id]
-		}
-	}
-	return all
-}
-
-// limitWaits makes events wait for at most remain backends together. The earliest events keep theirs.
-func limitWaits(waits []int, remain int) {
-	for i := range waits {
-		waits[i] = min(waits[i], max(remain, 0))
-		remain -= waits[i]
-	}
 }
 
 // firstResponse returns the time of the first response from a backend that the event added or made

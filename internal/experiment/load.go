@@ -73,15 +73,17 @@ func (l Load) String() string {
 	return "no load"
 }
 
+// Counted is a number with its word: 1 call, 2 calls.
+func Counted[N int | uint64](n N, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
+}
+
 // String describes the closed loop: 20 users, 1s think time, for 50s.
 func (c Closed) String() string {
-	counted := func(n int, word string) string {
-		if n == 1 {
-			return "1 " + word
-		}
-		return fmt.Sprintf("%d %ss", n, word)
-	}
-	text := counted(c.Users, "user")
+	text := Counted(c.Users, "user")
 	if c.Think > 0 {
 		text += ", " + formatDuration(c.Think) + " think time"
 	}
@@ -90,7 +92,7 @@ func (c Closed) String() string {
 		ends = append(ends, formatDuration(c.Duration))
 	}
 	if c.Calls > 0 {
-		ends = append(ends, counted(c.Calls, "call"))
+		ends = append(ends, Counted(c.Calls, "call"))
 	}
 	if len(ends) > 0 {
 		text += ", for " + strings.Join(ends, " or ")

@@ -32,8 +32,9 @@ func TestARunReportsItsPhases(t *testing.T) {
 		if _, err := lab.Run(t.Context(), plan(t, c.document, experiment.Options{Set: []string{"design=" + design}}), o); err != nil {
 			t.Fatalf("%s: %v", design, err)
 		}
-		if phases[""] != "prepare, " || phases["shared"] != c.want {
-			t.Errorf("%s: the phases of the run are %q, and those of an arm\n%s\nwant\n%s", design, phases[""], phases["shared"], c.want)
+		got := strings.ReplaceAll(phases["shared"], "load, event kill 1, ", "event kill 1, load, ") // on a busy machine, the kill may end after the load
+		if phases[""] != "prepare, " || got != c.want {
+			t.Errorf("%s: the phases of the run are %q, and those of an arm\n%s\nwant\n%s", design, phases[""], got, c.want)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"rpclab/internal/experiment"
 	"rpclab/internal/pace"
 	"rpclab/internal/service/request"
 )
@@ -127,14 +128,6 @@ func (s Settings) DescribePace() (string, error) {
 	return s.describe(plan), err
 }
 
-// counted is "1 call", "2 calls".
-func counted(n uint64, word string) string {
-	if n == 1 {
-		return "1 " + word
-	}
-	return fmt.Sprintf("%d %ss", n, word)
-}
-
 // describe describes a pace in one clause.
 func (s Settings) describe(plan pace.Pace) string {
 	if s.Search != nil {
@@ -142,7 +135,7 @@ func (s Settings) describe(plan pace.Pace) string {
 	}
 	until := ""
 	if s.Calls > 0 {
-		until = ", " + counted(s.Calls, "call") + " at most"
+		until = ", " + experiment.Counted(s.Calls, "call") + " at most"
 	}
 	lasting := func(duration time.Duration) string {
 		if duration == 0 || duration == math.MaxInt64 {
@@ -163,7 +156,7 @@ func (s Settings) describe(plan pace.Pace) string {
 		if plan.Think > 0 {
 			think = ", think time " + plan.Think.String()
 		}
-		return fmt.Sprintf("closed loop of %s%s%s%s", counted(uint64(plan.Users), "user"), think, lasting(plan.Duration), until)
+		return fmt.Sprintf("closed loop of %s%s%s%s", experiment.Counted(plan.Users, "user"), think, lasting(plan.Duration), until)
 	case pace.Stages:
 		return fmt.Sprintf("open loop in stages %s%s%s", s.Stages, arrivals, until)
 	case pace.Rate:

@@ -21,11 +21,9 @@ func labUp(t *testing.T, image string, args ...string) *liveRun {
 	g.command = exec.CommandContext(t.Context(), testkit.Rpclab(t), append(append([]string{"lab", "up"}, args...), "--on", "kubernetes")...)
 	g.command.Env = append(os.Environ(), "RPCLAB_IMAGE="+image)
 	g.command.Stdout, g.command.Stderr = g, g
-	if err := g.command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	testkit.AwaitFor(t, 3*patience, "the table of the lab", func() bool { // an image is built and loaded first
-		return strings.Contains(g.text(), "Press Ctrl-C to stop")
+	g.start(t)
+	g.awaitFor(t, 3*patience, "the table of the lab", func(text string) bool { // an image is built and loaded first
+		return strings.Contains(text, "Press Ctrl-C to stop")
 	})
 	return g
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"rpclab/internal/result"
 	"rpclab/internal/result/resulttest"
@@ -21,6 +22,8 @@ import (
 type liveRun struct {
 	command *exec.Cmd
 	file    string // for its result
+	ended   chan struct{}
+	err     error // of Wait, when it has ended
 	mu      sync.Mutex
 	stderr  bytes.Buffer
 }
@@ -46,10 +49,28 @@ func beginWith(t *testing.T, name string, args ...string) *liveRun {
 	g.command = exec.CommandContext(t.Context(), testkit.Rpclab(t), append([]string{"run", "--on", "kubernetes", "--no-store", "--json", g.file}, args...)...)
 	g.command.Env = append(os.Environ(), "RPCLAB_IMAGE="+name)
 	g.command.Stderr = g
+	g.start(t)
+	return g
+}
+
+// start starts the command.
+func (g *liveRun) start(t *testing.T) {
+	t.Helper()
+	g.command.WaitDelay = time.Minute // for processes that it may leave when it is killed
 	if err := g.command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	return g
+	g.ended = make(chan struct{})
+	go func() {
+		g.err = g.command.Wait()
+		close(g.ended)
+	}()
+	t.Cleanup(func() {
+		<-g.ended // the context of the test has ended
+		if t.Failed() {
+			t.Logf("%s printed:\n%s", g.command, g.text())
+		}
+	})
 }
 
 // Write records the standard error of the run.
@@ -70,15 +91,34 @@ func (g *liveRun) text() string {
 func (g *liveRun) await(t *testing.T, what string) {
 	t.Helper()
 	pattern := regexp.MustCompile(what)
-	testkit.AwaitFor(t, patience, what, func() bool { return pattern.MatchString(g.text()) })
+	g.awaitFor(t, patience, what, pattern.MatchString)
+}
+
+// awaitFor waits until the command has printed something. It fails if the command ends before.
+func (g *liveRun) awaitFor(t *testing.T, long time.Duration, what string, printed func(string) bool) {
+	t.Helper()
+	testkit.AwaitFor(t, long, what, func() bool {
+		ended := false
+		select {
+		case <-g.ended:
+			ended = true
+		default:
+		}
+		ok := printed(g.text())
+		if ended && !ok {
+			t.Fatalf("the command ended (%v) before %s", g.err, what)
+		}
+		return ok
+	})
 }
 
 // end waits until the run has ended.
 func (g *liveRun) end(t *testing.T) outcome {
 	t.Helper()
+	<-g.ended
 	var exit *exec.ExitError
-	if err := g.command.Wait(); err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
+	if g.err != nil && !errors.As(g.err, &exit) {
+		t.Fatal(g.err)
 	}
 	s := outcome{stderr: g.text(), code: g.command.ProcessState.ExitCode()}
 	if text, err := os.ReadFile(g.file); err == nil {

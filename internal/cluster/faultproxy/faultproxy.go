@@ -222,8 +222,8 @@ type side struct {
 	tcp     tcpConn      // which carries conn
 	cut     *atomic.Bool // it ends with a reset
 	in      *bufio.Reader
-	head    *headLimit     // below in
-	frames  frameLimit     // of those from this end
+	head    *headLimit     // limits what in reads
+	frames  frameLimit     // the largest that this end may send
 	frame   []byte         // the last one read
 	decoder *hpack.Decoder // of headers from this end
 

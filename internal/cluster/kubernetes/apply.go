@@ -31,8 +31,8 @@ func kindOf(o object) (schema.GroupVersionKind, schema.GroupVersionResource, err
 	return kinds[0], resource, nil
 }
 
-// apply creates or updates objects (server-side apply). It only creates Deployments: a user's may have a variable or a port
-// twice, which server-side apply refuses.
+// apply creates or updates objects (server-side apply). It creates Deployments without server-side apply, which refuses a
+// variable or a port that is listed twice, as in some Deployments of users. So a Deployment of this name must not exist.
 func (a *API) apply(ctx context.Context, objects ...object) error {
 	for _, applied := range objects {
 		if deployment, ok := applied.(*appsv1.Deployment); ok {

@@ -91,12 +91,8 @@ func (d *deployment) start(ctx context.Context) error {
 		return err
 	}
 	var pods []corev1.PodSpec
-	started := d.run.watcher.podsOf(d.name)
-	for _, pod := range started {
+	for _, pod := range d.run.watcher.podsOf(d.name) {
 		pods = append(pods, pod.Spec)
-	}
-	if text := differentImages(started); text != "" {
-		d.run.noteOnce(text)
 	}
 	if err := errors.Join(d.checkProxies(), checkStopSignal(d.spec.Program, pods...)); err != nil {
 		return err
@@ -168,6 +164,10 @@ func (d *deployment) updateReplicas() {
 	present := map[types.UID]bool{}
 	for _, pod := range d.run.watcher.podsOf(d.name) {
 		present[pod.UID] = true
+		name, id := imageOf(pod)
+		if text := d.run.images.add(name, id, pod.Spec.NodeName); text != "" {
+			d.run.note(text)
+		}
 		backend := d.replicas[pod.UID]
 		if backend == nil {
 			backend = newReplica(d.run, pod, d.spec)

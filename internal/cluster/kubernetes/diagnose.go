@@ -14,29 +14,35 @@ import (
 type problem struct {
 	kind string // the cluster's reason, or one of the kinds below, which stays the same while the problem lasts
 	text string // what, where, and what to do
-	// ending says that the cluster is doing what may end the problem.
-	ending bool
+	// repairing says that the cluster is pulling the image again or adding a node. Such a problem does not end the wait.
+	repairing bool
 }
 
 // Kinds of problems of containers.
 const (
-	problemImage = "image" // it is not there
-	problemStart = "start" // the kubelet starts the container again
-	problemExit  = "exit"  // and that has not helped, or cannot help
+	problemImage = "image" // the node does not have the image
+	problemStart = "start" // the container does not start, or has exited; the kubelet starts it again
+	problemExit  = "exit"  // the container has exited again after a restart, or its pod is not restarted
 )
 
 const (
 	// persistence is how long a problem must last before the wait ends: some are transient.
 	persistence = 8 * time.Second
 	// retryPersistence is persistence for what the cluster tries again. A kubelet pulls an image and starts a container again
-	// after 10 s and a look at the pod, and autoscalers look for pods without a node every 10 s.
+	// after 10 s and a look at the pod.
 	retryPersistence = 20 * time.Second
+	// unschedulablePersistence is persistence for a pod without a node. Autoscalers look for one every 10 s, and say that they
+	// add a node only after they have asked the cloud for it.
+	unschedulablePersistence = time.Minute
 )
 
 // patience is how long the problem must last.
 func (p problem) patience() time.Duration {
-	if slices.Contains([]string{problemImage, problemStart, corev1.PodReasonUnschedulable}, p.kind) {
+	switch p.kind {
+	case problemImage, problemStart:
 		return retryPersistence
+	case corev1.PodReasonUnschedulable:
+		return unschedulablePersistence
 	}
 	return persistence
 }
@@ -64,12 +70,12 @@ var slowKubelet = regexp.MustCompile("failed to sync (secret|configmap) cache")
 // images and scale-ups; none: they need more time.
 func diagnose(pods []*corev1.Pod, events []*corev1.Event, namespace string) []problem {
 	var all []problem
-	addOf := func(kind string, ending bool, format string, args ...any) {
-		added := problem{kind, fmt.Sprintf(format, args...), ending}
+	addOf := func(kind string, repairing bool, format string, args ...any) {
+		added := problem{kind, fmt.Sprintf(format, args...), repairing}
 		switch i := slices.IndexFunc(all, func(found problem) bool { return found.kind == kind }); {
 		case i < 0:
 			all = append(all, added)
-		case all[i].ending && !ending: // of another pod
+		case all[i].repairing && !repairing: // of another pod
 			all[i] = added
 		}
 	}

@@ -146,10 +146,10 @@ func TestProblemsThatTheClusterSolvesAreNotReported(t *testing.T) {
 		{"a name that is no image", waiting("InvalidImageName", "X"), nil, retryPersistence},
 		{"a server that exited twice", restarted(1), nil, retryPersistence},
 		{"a server that exited three times", restarted(2), nil, persistence},
-		{"no node", unschedulable, nil, retryPersistence},
+		{"no node", unschedulable, nil, unschedulablePersistence},
 		{"a node that will come", unschedulable, []*corev1.Event{at(1, "TriggeredScaleUp")}, never},
 		{"a node of Karpenter", unschedulable, []*corev1.Event{at(1, "Nominated")}, never},
-		{"no node after all", unschedulable, []*corev1.Event{at(1, "TriggeredScaleUp"), at(2, "NotTriggerScaleUp")}, retryPersistence},
+		{"no node after all", unschedulable, []*corev1.Event{at(1, "TriggeredScaleUp"), at(2, "NotTriggerScaleUp")}, unschedulablePersistence},
 		{"room on a node", func(pod *corev1.Pod) { unschedulable(pod); pod.Status.NominatedNodeName = "node-1" }, nil, never},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -158,7 +158,7 @@ func TestProblemsThatTheClusterSolvesAreNotReported(t *testing.T) {
 			watcher.events = eventsOf(c.events...)
 			r := &run{watcher: watcher}
 			since, start := map[string]time.Time{}, time.Unix(0, 0)
-			for _, after := range []time.Duration{0, persistence - 1, persistence, retryPersistence - 1, retryPersistence, podsTimeout} {
+			for _, after := range []time.Duration{0, persistence - 1, persistence, retryPersistence - 1, retryPersistence, unschedulablePersistence - 1, unschedulablePersistence, podsTimeout} {
 				reported := len(persisting(since, r.problems("greeter-1", []*corev1.Pod{affected}, 1), start.Add(after))) > 0
 				if want := c.after != never && after >= c.after; reported != want {
 					t.Errorf("after %s the problem is reported: %t, want %t", after, reported, want)
@@ -168,19 +168,29 @@ func TestProblemsThatTheClusterSolvesAreNotReported(t *testing.T) {
 	}
 }
 
+func imageAndNode(pod *corev1.Pod) (name, id, node string) {
+	name, id = imageOf(pod)
+	return name, id, pod.Spec.NodeName
+}
+
 func TestPodsWithDifferentImagesOfOneName(t *testing.T) {
-	of := func(node, id string) *corev1.Pod {
-		return pod(func(pod *corev1.Pod) {
-			pod.Spec.NodeName = node
-			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: mainContainer, Image: "shop/orders:main", ImageID: id}, {Name: "log", ImageID: "sha256:c"}}
-		})
-	}
-	if text := differentImages([]*corev1.Pod{of("one", "sha256:a"), of("two", "sha256:a"), of("three", "")}); text != "" {
-		t.Errorf("pods of one image: %q", text)
-	}
-	text := differentImages([]*corev1.Pod{of("one", "sha256:a"), of("two", "sha256:b")})
-	if want := "2 different images with the name shop/orders:main: sha256:a on node one, sha256:b on node two."; !strings.Contains(text, want) {
-		t.Errorf("%q, want %q", text, want)
+	var seen images
+	for _, c := range []struct{ node, name, id, want string }{
+		{"one", "shop/orders:main", "sha256:a", ""},
+		{"two", "shop/orders:main", "sha256:a", ""},
+		{"three", "shop/orders:main", "", ""}, // not pulled yet
+		{"one", "shop/orders:next", "sha256:b", ""},
+		{"two", "shop/orders:main", "sha256:b", "2 different images with the name shop/orders:main: sha256:a on node one, sha256:b on node two."},
+		{"two", "shop/orders:main", "sha256:b", ""}, // known
+	} {
+		text := seen.add(imageAndNode(pod(func(pod *corev1.Pod) {
+			pod.Spec.NodeName = c.node
+			pod.Spec.Containers = []corev1.Container{{Name: mainContainer, Image: c.name}}
+			pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "log", ImageID: "sha256:c"}, {Name: mainContainer, ImageID: c.id}}
+		})))
+		if (text != "") != (c.want != "") || !strings.Contains(text, c.want) {
+			t.Errorf("%v: %q", c, text)
+		}
 	}
 }
 

@@ -3,7 +3,6 @@ package kubernetes
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -56,25 +55,20 @@ func countStates(pods []*corev1.Pod, pulls []*corev1.Event, wanted int) string {
 // serverOf is the name of the container with the server.
 func serverOf(pod *corev1.Pod) string { return cmp.Or(pod.Annotations[noteContainer], mainContainer) }
 
-// differentImages says that the servers of pods run different images of one name; empty: they do not.
-func differentImages(pods []*corev1.Pod) string {
-	names, nodes := map[string]string{}, map[string]string{} // of images and nodes, by the ID of an image
-	for _, pod := range pods {
-		for _, status := range pod.Status.ContainerStatuses {
-			if status.Name == serverOf(pod) && status.ImageID != "" {
-				names[status.ImageID], nodes[status.ImageID] = status.Image, pod.Spec.NodeName
-			}
+// imageOf is the image of the pod's server: its name in the pod, and its ID, which is empty until it is pulled.
+func imageOf(pod *corev1.Pod) (name, id string) {
+	server := serverOf(pod)
+	for _, container := range pod.Spec.Containers {
+		if container.Name == server {
+			name = container.Image
 		}
 	}
-	if len(names) < 2 {
-		return ""
+	for _, status := range pod.Status.ContainerStatuses {
+		if status.Name == server {
+			id = status.ImageID
+		}
 	}
-	var texts []string
-	for _, id := range slices.Sorted(maps.Keys(names)) {
-		texts = append(texts, fmt.Sprintf("%s on node %s", id, nodes[id]))
-	}
-	return fmt.Sprintf("The pods of one deployment run %d different images with the name %s: %s. Nodes keep the image that they pulled before its tag "+
-		"moved: name it by a tag that does not move, or by its digest.", len(names), slices.Min(slices.Collect(maps.Values(names))), strings.Join(texts, ", "))
+	return name, id
 }
 
 // containerRuns says whether a container of the pod runs.

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// podsTimeout is how long pods may take without a problem, such as for a large image. A server of the user has the time
-// that it may need to become ready besides.
+// podsTimeout is how long pods may take without a problem, such as for a large image. A server of the user has its
+// ready timeout in addition.
 const podsTimeout = 5 * time.Minute
 
 // ErrPods says that pods did not become ready.
@@ -81,7 +81,7 @@ func persisting(since map[string]time.Time, all []problem, now time.Time) (persi
 		if _, known := since[found.kind]; !known {
 			since[found.kind] = now
 		}
-		if !found.ending && now.Sub(since[found.kind]) >= found.patience() {
+		if !found.repairing && now.Sub(since[found.kind]) >= found.patience() {
 			persistent = append(persistent, found)
 		}
 	}

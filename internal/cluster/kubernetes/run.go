@@ -20,6 +20,7 @@ type run struct {
 	watcher  *watcher
 	cordons  cordons
 	scales   scales
+	images   images
 
 	ctx    context.Context // ends with close
 	cancel context.CancelFunc
