@@ -15,8 +15,9 @@ import (
 	"rpclab/internal/cluster/kubernetes"
 )
 
-// reasonTimeout is the time within which Deploy must return the reason why pods cannot start.
-const reasonTimeout = time.Minute
+// reasonTimeout is the time within which Deploy must return the reason why pods cannot start. A pod without a node has a
+// minute, in which an autoscaler may add one.
+const reasonTimeout = 100 * time.Second
 
 // checkDeployError deploys backends that cannot start, and checks that the error has the reason.
 func checkDeployError(t *testing.T, run, image string, before func(), wants ...string) {
