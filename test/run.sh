@@ -5,7 +5,7 @@ set -eu
 packages=$1; shift
 events=$(mktemp); trap 'rm -f "$events"' EXIT
 go run gotest.tools/gotestsum@v1.13.0 --format pkgname --format-hide-empty-pkg --jsonfile "$events" \
-  --rerun-fails=1 --rerun-fails-max-failures=3 --rerun-fails-run-root-test --rerun-fails-abort-on-data-race \
+  --rerun-fails=1 --rerun-fails-max-failures=6 --rerun-fails-run-root-test --rerun-fails-abort-on-data-race \
   --packages="$packages" -- -count=1 -vet=off "$@"
 # A leak belongs to no test, so that it would be gone when none runs again.
 if grep 'found unexpected goroutines' "$events" >&2; then

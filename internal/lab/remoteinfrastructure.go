@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	startTimeout = time.Minute // until all components are ready
+	startTimeout = 2 * time.Minute // until all components are ready
 	callTimeout  = 30 * time.Second
 )
 

@@ -42,7 +42,7 @@ func TestAProxyInAPodOutlivesItsBackend(t *testing.T) {
 	}
 	backend := first.Addr().String()
 	stop := serveOn(t, first, &workload.Server{ID: "b"})
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", "127.0.0.2:0") // other tests open ports of 127.0.0.1
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,10 +23,10 @@ const (
 	ControlPlane = "control" // it sends the addresses of backends to clients or proxies
 )
 
-// startTimeout limits the time until a component is ready, checkTimeout the time of one check whether it
-// is.
+// startTimeout limits the time until a component is ready, which a gateway in Python may need on a busy machine.
+// checkTimeout limits the time of one check whether it is.
 const (
-	startTimeout = 20 * time.Second
+	startTimeout = time.Minute
 	checkTimeout = 2 * time.Second
 )
 
