@@ -33,9 +33,10 @@ func outcomes(events []PerformedEvent, seen measure.Measurement, history []clust
 			}
 		}
 		e.Late = sumOf(seen.Timeline.Late, from, to)
-		e.Took = convergenceTimes(a.Time, until, seen, history)
 		e.Added = len(added[i].ids)
-		if mixed := added[i].mixed(until); mixed != "" { // what else follows is not an effect of this event alone
+		if mixed := added[i].mixed(until); mixed == "" {
+			e.Took = convergenceTimes(a.Time, until, seen, history)
+		} else { // what else follows is not an effect of this event alone
 			e.Took = result.Took{BalanceNote: mixed, BalanceCause: &result.Cause{Kind: result.CauseTime}}
 			if e.Added > 0 {
 				e.Took.EndpointReady = since(a.Time, added[i].ready)

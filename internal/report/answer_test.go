@@ -1,7 +1,6 @@
 package report
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -299,44 +298,6 @@ func TestACellWithoutAVerdictIsApartFromAnUndecidedOne(t *testing.T) {
 	}
 	if text, _ := differenceInWords(d, "virtual", "rate", d.Verdicts[:2]); text != "undecided or no verdict: −10 % to +50 %" {
 		t.Errorf("the table has %q", text)
-	}
-}
-
-func TestACardHasTheVerdictsOfOnePairInOneCell(t *testing.T) {
-	all := cards(channels())
-	first := all[0]
-	if first.A != "new-channel" || first.B != "shared" || first.Cell != "burst = 2,000" || len(first.Lines) != 2 {
-		t.Fatalf("the first card is %+v, want new-channel against shared at burst = 2,000 with 2 lines", first)
-	}
-	median := first.Lines[0]
-	if median.Metric != "median" || median.Mark+median.Word != "−slower" || median.Ratio != "1.39" || median.Interval != "1.31–1.46" {
-		t.Errorf("the first line is %+v, want the median: slower, 1.39 (1.31–1.46)", median)
-	}
-	for _, c := range all {
-		for _, l := range c.Lines {
-			if l.At < 0 || l.At > 100 || l.Low > l.At || l.High < l.At {
-				t.Errorf("%s %s: the ratio is at %g and its interval from %g to %g, want the ratio within the interval and at 0 to 100", c.A, l.Metric, l.At, l.Low, l.High)
-			}
-		}
-	}
-	if n := len(all); slices.ContainsFunc(all, func(c Card) bool { return c.Kind == "" }) || n != 10 {
-		t.Errorf("%d cards, want 10, each with a kind", n)
-	}
-}
-
-func TestACardSaysThatAMetricWasNotTested(t *testing.T) {
-	d := channels()
-	for i := range d.Verdicts {
-		if v := &d.Verdicts[i]; v.Metric == "latency_p99" && v.Decision == "undecided" {
-			v.Reason, v.Cause = "not tested: p50 is not settled", &result.Cause{Kind: result.CauseNotTested, Metric: "latency_p50"}
-		}
-	}
-	for _, c := range cards(d) {
-		for _, l := range c.Lines {
-			if tested := l.Word != "not tested"; tested == (l.Metric == "p99" && l.Decision == "undecided") {
-				t.Errorf("%s, %s: %s (%s)", c.A, l.Metric, l.Word, l.Reason)
-			}
-		}
 	}
 }
 
