@@ -287,6 +287,17 @@ func TestAnotherVersionOfAComparedProxyIsListed(t *testing.T) {
 	}
 }
 
+// An image that only one run has is a setting of an arm.
+func TestAnotherImageOfTheSameNameIsListed(t *testing.T) {
+	a, b := runOf(t, 10, 10, 10, 10), runOf(t, 10, 10, 10, 10)
+	a.Machine.Images = map[string][]string{"shop/orders:main": {"sha256:a"}, "shop/users:1": {"sha256:c"}, "shop/carts:1": {"sha256:d"}}
+	b.Machine.Images = map[string][]string{"shop/orders:main": {"sha256:a", "sha256:b"}, "shop/users:1": {"sha256:c"}, "shop/carts:2": {"sha256:e"}}
+	want := []result.Difference{{Kind: "version", What: "image shop/orders:main", A: "sha256:a", B: "sha256:a, sha256:b"}}
+	if diff := cmp.Diff(want, Compare(a, b, CompareOptions{}).Differences); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestLoadsOfTwoServersAreComparedWhateverTheirNames(t *testing.T) {
 	a, b := runOf(t, 10), runOf(t, 20)
 	b.Arms[0].Name = "127.0.0.1:2"

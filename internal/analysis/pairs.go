@@ -119,6 +119,11 @@ func differences(a, b result.Document, pairs []armPair) (all []result.Difference
 	for _, name := range toolsOf(pairs) {
 		differ("version", name, machineA.Tools[name], machineB.Tools[name])
 	}
+	for _, name := range slices.Sorted(maps.Keys(machineA.Images)) {
+		if ids := machineB.Images[name]; ids != nil {
+			differ("version", "image "+name, strings.Join(machineA.Images[name], ", "), strings.Join(ids, ", "))
+		}
+	}
 	differ("run", "design", cmp.Or(a.Design, "isolated"), cmp.Or(b.Design, "isolated")) // an older document names none
 	differ("run", "quick", a.Quick, b.Quick)
 	differ("run", "partial", a.Partial, b.Partial)

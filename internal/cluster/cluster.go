@@ -191,6 +191,12 @@ type MeshProxies interface {
 	ProxyUsage(ctx context.Context, mesh string) (map[string]Usage, error)
 }
 
+// Images is implemented by a [Cluster] whose servers run in images.
+type Images interface {
+	// ImageIDs returns the IDs of the images that servers have had, by name of the image.
+	ImageIDs() map[string][]string
+}
+
 // Usage is the resources of one backend or component since ResetUsage, or since it started.
 type Usage struct {
 	CPU    time.Duration // user and system time

@@ -64,6 +64,7 @@ func Run(ctx context.Context, plan Plan, o Options) (result.Document, error) {
 		return result.Document{}, err
 	}
 	failed := r.measureTrials(ctx)
+	r.doc.Machine.Images = imageIDs(r.Cluster)
 	if failed == nil {
 		r.doc.Ended, r.doc.Rounds = r.ended, r.rounds
 	}

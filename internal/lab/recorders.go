@@ -60,6 +60,14 @@ func recordMeshUsage(ctx context.Context, c cluster.Cluster, mesh string, block,
 	}
 }
 
+// imageIDs returns the IDs of the images that servers have had, by name; nil: servers are processes.
+func imageIDs(c cluster.Cluster) map[string][]string {
+	if pods, able := c.(cluster.Images); able {
+		return pods.ImageIDs()
+	}
+	return nil
+}
+
 // whyUsageUnknown says why a deployment does not know what its backends used; empty: it does, or there is nothing to
 // say.
 func whyUsageUnknown(servers cluster.Deployment) string {

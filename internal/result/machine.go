@@ -24,6 +24,9 @@ type Machine struct {
 	Kubernetes string `json:"kubernetes,omitempty"`
 	// Nodes are the nodes of that cluster; empty: rpclab may not list them.
 	Nodes []Node `json:"nodes,omitempty"`
+	// Images are the IDs of the images that servers in pods of the run had, by name. A name with several IDs is a tag that
+	// has moved during the run.
+	Images map[string][]string `json:"images,omitempty"`
 	// ClockNS is the smallest observed step of the clock, in nanoseconds.
 	ClockNS float64 `json:"clock_ns,omitempty"`
 }

@@ -71,6 +71,9 @@ func TestAnImageOfTheUserIsMeasured(t *testing.T) {
 	}
 	d := s.document
 	checkArms(t, d, `^hello-\d+-`)
+	if ids := d.Machine.Images; len(ids) != 1 || len(ids[image(t)]) != 1 {
+		t.Errorf("the IDs of images are %v, want that of %s", ids, image(t))
+	}
 	for arm, want := range map[string]map[string]uint64{"endpointslice": {"hello": 50, "again": 50}, "shared": {"hello": 40, "bye": 10}} {
 		got := map[string]uint64{}
 		for _, a := range d.Arms {

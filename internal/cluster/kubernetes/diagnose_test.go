@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
@@ -191,6 +192,10 @@ func TestPodsWithDifferentImagesOfOneName(t *testing.T) {
 		if (text != "") != (c.want != "") || !strings.Contains(text, c.want) {
 			t.Errorf("%v: %q", c, text)
 		}
+	}
+	want := map[string][]string{"shop/orders:main": {"sha256:a", "sha256:b"}, "shop/orders:next": {"sha256:b"}}
+	if diff := cmp.Diff(want, seen.ids()); diff != "" {
+		t.Errorf("IDs by name (-want +got):\n%s", diff)
 	}
 }
 

@@ -40,3 +40,16 @@ func (i *images) add(name, id, node string) string {
 	return fmt.Sprintf("The pods of this run have run %d different images with the name %s: %s. The tag has moved: name an image by a tag that "+
 		"does not move, or by its digest.", len(met), name, strings.Join(texts, ", "))
 }
+
+// ids returns the IDs of all images, by name.
+func (i *images) ids() map[string][]string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	all := make(map[string][]string, len(i.nodes))
+	for name, met := range i.nodes {
+		if len(met) > 0 {
+			all[name] = slices.Sorted(maps.Keys(met))
+		}
+	}
+	return all
+}

@@ -38,6 +38,7 @@ type Cluster struct {
 var (
 	_ cluster.Cluster     = (*Cluster)(nil)
 	_ cluster.MeshProxies = (*Cluster)(nil)
+	_ cluster.Images      = (*Cluster)(nil)
 )
 
 // New removes the namespaces of runs whose owner died, and creates one for this run. [API.CheckPermissions] says whether
@@ -103,6 +104,9 @@ func (c *Cluster) ProxyUsage(ctx context.Context, mesh string) (map[string]clust
 		return runningProxies(c.run.watcher.allPods(), mesh)
 	})
 }
+
+// ImageIDs implements [cluster.Images].
+func (c *Cluster) ImageIDs() map[string][]string { return c.run.images.ids() }
 
 // Close deletes the namespace with its objects, and returns when it is gone.
 func (c *Cluster) Close() error { return c.run.close() }
