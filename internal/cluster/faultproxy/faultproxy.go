@@ -207,6 +207,7 @@ type connection struct {
 	mu      sync.Mutex
 	streams map[uint32]*stream // in progress, by their number
 	last    uint32             // the highest number of a stream
+	held    int                // bytes of frames that are delayed now
 	delayed time.Time          // when the last delayed frame went to the client
 }
 

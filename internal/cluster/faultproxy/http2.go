@@ -250,7 +250,19 @@ func (c *connection) passResponses() error {
 			_ = c.client.out.Flush()
 		}
 		c.client.mu.Unlock()
+		if c.holdsTooMuch() {
+			return tooLargeError{"the delayed part of responses", maxHeld}
+		}
 	}
+}
+
+// size is how many bytes of memory a frame takes, at most.
+func (f frame) size() int {
+	bytes := int(f.Length)
+	for _, field := range f.fields {
+		bytes += int(field.Size())
+	}
+	return bytes
 }
 
 // clone returns a frame that stays valid.

@@ -17,6 +17,8 @@ const (
 	maxHeaderList = 16 << 20
 	// maxHead is the most bytes of the head of an HTTP/1.1 message, as http.Transport accepts by default.
 	maxHead = 10 << 20
+	// maxHeld is the most bytes of the delayed responses of a connection. gRPC's flow control lets a server send 16 MiB.
+	maxHeld = 64 << 20
 	// maxFrame is the most bytes of a frame until an end announces more. Every peer accepts so many.
 	maxFrame = 16384
 )

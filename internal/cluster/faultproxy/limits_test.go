@@ -5,12 +5,15 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
+
+	"rpclab/internal/workload"
 )
 
 // listed is a block with a long field, which HPACK encodes in one byte from the second on.
@@ -27,7 +30,7 @@ func listed(t *testing.T, times int) []byte {
 }
 
 // raw connects a client through a proxy to a backend that reads the first bytes of the client and calls answer.
-func raw(t *testing.T, request []byte, answer func(backend net.Conn) error) (client net.Conn, answered <-chan error) {
+func raw(t *testing.T, fault workload.Fault, request []byte, answer func(backend net.Conn) error) (client net.Conn, answered <-chan error) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -46,7 +49,8 @@ func raw(t *testing.T, request []byte, answer func(backend net.Conn) error) (cli
 		}
 		result <- err
 	}()
-	_, address := proxied(t, listener.Addr().String())
+	proxy, address := proxied(t, listener.Addr().String())
+	proxy.SetFault(fault)
 	client, err = net.Dial("tcp", address)
 	if err != nil {
 		t.Fatal(err)
@@ -94,6 +98,13 @@ func TestWhatIsTooLargeResetsTheConnection(t *testing.T) {
 		"header list": {http2Request(t), func(framer *http2.Framer, _ net.Conn) error {
 			return framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: listed(t, 5000), EndHeaders: true})
 		}},
+		"delayed response": {http2Request(t), func(framer *http2.Framer, _ net.Conn) error {
+			err := framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: []byte{0x88}, EndHeaders: true})
+			for sent := 0; err == nil && sent < 2*most; sent += 16384 {
+				err = framer.WriteData(1, false, make([]byte, 16384))
+			}
+			return err
+		}},
 		"head of HTTP/1.1": {[]byte("GET / HTTP/1.1\r\nHost: b\r\n\r\n"), func(_ *http2.Framer, backend net.Conn) error {
 			_, err := io.WriteString(backend, "HTTP/1.1 200 OK\r\nX: ")
 			for sent := 0; err == nil && sent < most; sent += 1 << 20 {
@@ -103,7 +114,7 @@ func TestWhatIsTooLargeResetsTheConnection(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			client, answered := raw(t, test.request, func(backend net.Conn) error {
+			client, answered := raw(t, workload.Fault{Slow: time.Hour}, test.request, func(backend net.Conn) error {
 				framer := http2.NewFramer(backend, nil)
 				framer.AllowIllegalWrites = true
 				err := test.answer(framer, backend)
@@ -114,7 +125,7 @@ func TestWhatIsTooLargeResetsTheConnection(t *testing.T) {
 			if timeout := net.Error(nil); err == nil || errors.As(err, &timeout) && timeout.Timeout() {
 				t.Errorf("the client's connection ends with %v, want a reset", err)
 			}
-			if err := <-answered; err == nil && (name == "header block without end" || name == "head of HTTP/1.1") {
+			if err := <-answered; err == nil && slices.Contains([]string{"header block without end", "delayed response", "head of HTTP/1.1"}, name) {
 				t.Errorf("the proxy read %d MiB, want a reset before", most>>20)
 			}
 		})
@@ -124,7 +135,7 @@ func TestWhatIsTooLargeResetsTheConnection(t *testing.T) {
 // The size that a client announces is the limit of what its backend sends.
 func TestAFrameOfAnAnnouncedSizeIsPassedOn(t *testing.T) {
 	const size = 60000
-	client, answered := raw(t, http2Request(t, http2.Setting{ID: http2.SettingMaxFrameSize, Val: 1 << 16}), func(backend net.Conn) error {
+	client, answered := raw(t, workload.Fault{}, http2Request(t, http2.Setting{ID: http2.SettingMaxFrameSize, Val: 1 << 16}), func(backend net.Conn) error {
 		framer := http2.NewFramer(backend, nil)
 		err := framer.WriteSettings()
 		err = errors.Join(err, framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: []byte{0x88}, EndHeaders: true}))

@@ -115,6 +115,7 @@ func (c *connection) forget(id uint32, s *stream) (dropped int) {
 		s.timer.Stop()
 	}
 	for _, h := range s.held {
+		c.held -= h.size()
 		if h.Type == http2.FrameData {
 			dropped += int(h.Length)
 		}
@@ -203,10 +204,18 @@ func (c *connection) hold(f frame, now time.Time) bool {
 		return true
 	}
 	s.held = append(s.held, heldFrame{f.clone(), due})
+	c.held += f.size()
 	if len(s.held) == 1 {
 		s.timer = time.AfterFunc(due.Sub(now), func() { c.release(f.StreamID, s) })
 	}
 	return false
+}
+
+// holdsTooMuch reports whether the backend has sent more than a connection may delay.
+func (c *connection) holdsTooMuch() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.held > maxHeld
 }
 
 // delivered records that a frame goes to the client. Call it with c.mu held.
@@ -236,6 +245,7 @@ func (c *connection) due(id uint32, s *stream, now time.Time) (frames []frame) {
 	for len(s.held) > 0 && !s.held[0].due.After(now) {
 		f := s.held[0].frame
 		s.held, c.delayed = s.held[1:], now
+		c.held -= f.size()
 		frames = append(frames, f)
 		c.delivered(f, s)
 	}
