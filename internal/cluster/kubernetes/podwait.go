@@ -35,10 +35,11 @@ func (r *run) awaitPods(ctx context.Context, name string, wanted int, limit time
 		}
 		pods := slices.DeleteFunc(r.watcher.podsOf(name), func(pod *corev1.Pod) bool { return before[pod.UID] })
 		states := countStates(pods, r.watcher.pullsOf(name), wanted)
-		if persistent := persisting(since, r.problems(name, pods, wanted), time.Now()); len(persistent) > 0 {
+		problems := r.problems(name, pods, wanted)
+		if persistent := persisting(since, problems, time.Now()); len(persistent) > 0 {
 			return fmt.Errorf("%s: %w (%s):\n%s%s", name, ErrPods, states, texts(persistent), r.lastLines(ctx, pods))
 		}
-		r.progress(name + ": " + states)
+		r.progress(strings.Join(append([]string{name + ": " + states}, firstLines(problems)...), "; "))
 		select {
 		case <-changed:
 		case <-tick.C:
@@ -100,6 +101,15 @@ func texts(all []problem) string {
 		lines = append(lines, found.text)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// firstLines are the first lines of the texts of problems, without remedies.
+func firstLines(all []problem) (lines []string) {
+	for _, found := range all {
+		line, _, _ := strings.Cut(found.text, "\n")
+		lines = append(lines, line)
+	}
+	return lines
 }
 
 // lastLines are the last log lines of the first container that has exited, or else that runs and is not ready.

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"rpclab/internal/cluster"
 )
 
@@ -36,4 +38,24 @@ func TestPodsHaveTheTimeThatTheirServerNeeds(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A problem that may end, as when an autoscaler adds a node, is shown while the run waits.
+func TestTheProgressSaysWhyPodsWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pending := backendPod("greeter-1-a", 1)
+		pending.Status = corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/2 nodes are available",
+		}}}
+		watcher, _ := watcherOf(pending)
+		watcher.events = eventsOf()
+		var lines []string
+		r := &run{watcher: watcher, progress: func(line string) { lines = append(lines, line) }}
+		start := time.Now()
+		err := r.awaitPods(t.Context(), "greeter-1", 1, podsTimeout, func() (bool, error) { return time.Since(start) > 20*time.Second, nil })
+		want := "greeter-1: 0 of 1 pods ready, 1 pending; no node fits pod greeter-1-a: 0/2 nodes are available"
+		if err != nil || len(lines) == 0 || lines[0] != want {
+			t.Errorf("%v, and the progress is %q, want %q", err, lines, want)
+		}
+	})
 }
