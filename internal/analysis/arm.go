@@ -42,6 +42,7 @@ func mergeTrials(arm *result.Arm) error {
 		m.Late += t.Late
 		m.Dropped += t.Dropped
 		m.Waited += t.Waited
+		m.Resent += t.Resent
 		if t.Calls > 0 {
 			wasted = append(wasted, t.Wasted)
 		}

@@ -96,7 +96,7 @@ func (r Record) Summarize(trial result.Trial) result.Trial {
 // an interrupt ended, are left out of the latency.
 func Measured(trial result.Trial, seen measure.Measurement, deadline time.Duration, cancelled uint64) result.Trial {
 	var errs [7]error
-	trial.Calls, trial.Dropped, trial.Late, trial.Waited = seen.Calls, seen.Dropped, seen.Late, seen.Waited
+	trial.Calls, trial.Dropped, trial.Late, trial.Waited, trial.Resent = seen.Calls, seen.Dropped, seen.Late, seen.Waited, seen.Resent
 	trial.Errors, trial.Samples, trial.Reasons = seen.Errors, seen.Samples, seen.Reasons
 	trial.Latency, errs[0] = result.FromEncoded(seen.Latency)
 	trial.Service, errs[1] = result.FromEncoded(seen.Service)

@@ -44,8 +44,10 @@ func warnings(arm result.Arm) []string {
 	if unknown >= 0 { // once: the reason of every trial is the same
 		all = append(all, fmt.Sprintf("%s: %s", place(arm), arm.Trials[unknown].Unknown))
 	}
-	if text := waits(arm); text != "" {
-		all = append(all, place(arm)+": "+text)
+	for _, text := range []string{waits(arm), resent(arm)} {
+		if text != "" {
+			all = append(all, place(arm)+": "+text)
+		}
 	}
 	if why := throttledByOwnLimit(arm); why != "" {
 		all = append(all, place(arm)+": "+why)
@@ -87,6 +89,16 @@ func waits(arm result.Arm) string {
 	}
 	return fmt.Sprintf("%d of %d calls (%.3g %%) waited %s: %s; the wait counts as lateness, not as service",
 		arm.Waited, arm.Calls, 100*float64(arm.Waited)/float64(arm.Calls), where, advice)
+}
+
+// resent says how many requests the client sent again; "": none of many. A few are usual when a server closes a connection.
+func resent(arm result.Arm) string {
+	const few = 0.01 // of the calls
+	if float64(arm.Resent) <= few*float64(arm.Calls) {
+		return ""
+	}
+	return fmt.Sprintf("servers refused %d requests (%.3g %% of the calls) or closed their connections first, and the client sent these again, "+
+		"as gRPC clients do once: the servers received more requests than there were calls", arm.Resent, 100*float64(arm.Resent)/float64(arm.Calls))
 }
 
 // finished returns what a rollout or a scaling does to each backend.

@@ -23,6 +23,7 @@ const OK = "OK"
 type Call struct {
 	Due, Sent, Done time.Duration
 	Waited          bool   // whether the client kept it until it had a stream or connection for it
+	Resent          int    // requests that the client sent again, because the server had not processed them
 	Backend         string // identity of the backend that responded; "": none did
 	// Backends counts responses by backend if the Call is a request that makes several calls; nil: Backend
 	// sent the one response.
@@ -52,6 +53,9 @@ type Measurement struct {
 	// Waited counts the calls that the client kept until it had a stream or connection for them. Of grpc-go
 	// it counts waits over 1 ms, of which some may be for a processor. Other callers do not report waits.
 	Waited uint64 `json:"waited,omitempty"`
+	// Resent counts the requests that the client sent again, because the server had not processed them (REFUSED_STREAM,
+	// GOAWAY). Only wire reports them.
+	Resent uint64 `json:"resent,omitempty"`
 	// Window is the time from Started in which calls were due; 0: they were due until their number was
 	// reached. InWindow and AnsweredInWindow count the calls that ended in it.
 	Window           time.Duration `json:"window,omitempty"`

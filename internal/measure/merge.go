@@ -34,6 +34,7 @@ func Merge(all []Measurement) (Measurement, error) {
 		merged.Dropped += part.Dropped
 		merged.Late += part.Late
 		merged.Waited += part.Waited
+		merged.Resent += part.Resent
 		merged.Window = max(merged.Window, part.Window)
 		merged.InWindow += part.InWindow
 		merged.AnsweredInWindow += part.AnsweredInWindow

@@ -20,7 +20,7 @@ type Recorder struct {
 	series                     LatencySeries
 	byName                     namedCalls // nil: calls have no names
 	calls, dropped, late       uint64
-	waited                     uint64
+	waited, resent             uint64
 	lateAfter                  time.Duration        // the latency above which a call is late
 	failures                   map[string]*failures // by code
 	backends                   map[string]*backend
@@ -76,6 +76,7 @@ func (r *Recorder) Record(call Call) {
 	if call.Waited {
 		r.waited++
 	}
+	r.resent += uint64(call.Resent)
 	if call.Done <= r.window {
 		r.inWindow++
 		if call.Code == OK {
@@ -223,6 +224,7 @@ func (r *Recorder) Merge(other *Recorder) {
 	r.dropped += other.dropped
 	r.late += other.late
 	r.waited += other.waited
+	r.resent += other.resent
 	r.window = max(r.window, other.window)
 	r.inWindow += other.inWindow
 	r.answeredInWindow += other.answeredInWindow
@@ -252,7 +254,7 @@ func (r *Recorder) Merge(other *Recorder) {
 // for its caller to set.
 func (r *Recorder) Measurement() (Measurement, error) {
 	measurement := Measurement{
-		FirstLateness: r.firstLateness, Elapsed: r.last, Calls: r.calls, Dropped: r.dropped, Late: r.late, Waited: r.waited, CPU: r.cpu, Connecting: r.connecting, Series: r.series,
+		FirstLateness: r.firstLateness, Elapsed: r.last, Calls: r.calls, Dropped: r.dropped, Late: r.late, Waited: r.waited, Resent: r.resent, CPU: r.cpu, Connecting: r.connecting, Series: r.series,
 		Window: r.window, InWindow: r.inWindow, AnsweredInWindow: r.answeredInWindow,
 		Errors: map[string]uint64{}, Samples: map[string]string{},
 		Backends: map[string]uint64{}, FirstResponse: map[string]time.Duration{},

@@ -107,6 +107,7 @@ type Measures struct {
 	// Waited is the number of calls that the client kept until it had a stream or connection for them. Of grpc-go it counts
 	// waits over 1 ms, which may be for a processor. Missing: no call waited, or the caller does not report waits.
 	Waited uint64 `json:"waited,omitempty"`
+	Resent uint64 `json:"resent,omitempty"` // requests sent again, as the server had not processed them; only wire reports them
 	// Wasted is the number of calls that backends started and whose answer no caller received:
 	// failed, cancelled, retried or hedged calls. It excludes backends that were killed or
 	// paused, which cannot report. nil: not known.

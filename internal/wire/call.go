@@ -17,6 +17,7 @@ func (c *core) startCall(n uint64, user int, due time.Duration) {
 	c.started++
 	call := c.unusedCall()
 	call.number, call.user, call.due, call.attempts = n, user, due, 0
+	call.refused, call.resent = false, 0
 	call.started, call.sent, call.waits, call.waited = c.now, c.now, false, false
 	if c.call.Mix.isFlow() {
 		c.beginFlow(call)

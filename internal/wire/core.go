@@ -95,6 +95,8 @@ type call struct {
 	request       *sessionRequest // of a session; nil: none
 	sessionStream *sessionStream  // of a session; nil: a call of the load
 	attempts      int
+	refused       bool            // its present request was sent, and the server did not process it
+	resent        int             // requests that were sent again
 	queued        list.Link[call] // waits for a connection, an address or a retry
 	inFlight      list.Link[call] // in core.inFlight
 	next          *call           // in core.freeCalls

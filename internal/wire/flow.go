@@ -22,7 +22,7 @@ func (c *core) nextOfFlow(call *call, backend string) bool {
 	}
 	c.endOfFlow(call, backend, h2.Status{})
 	call.flow.kind++
-	call.attempts, call.waits, call.connection = 0, false, nil
+	call.attempts, call.refused, call.waits, call.connection = 0, false, false, nil
 	if call.ownConnection != nil {
 		call.ownConnection.call = nil // the connection may be lost before the next call uses it
 	}

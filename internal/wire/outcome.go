@@ -6,8 +6,8 @@ import (
 	"rpclab/internal/wire/h2"
 )
 
-// maxAttempts limits the attempts of a call that servers did not process. An attempt that only
-// waited for a stream does not count.
+// maxAttempts limits the attempts of a call with a connection of its own, which may break before it is used. An attempt
+// that only waited for a stream does not count.
 const maxAttempts = 5
 
 // streamEnded handles a call whose stream has ended.
@@ -128,7 +128,8 @@ func (c *core) cancelCall(call *call, why h2.Status) {
 	c.endCall(call, "", why)
 }
 
-// unprocessed handles a call that the server did not process: it can be sent again.
+// unprocessed handles a call that the server did not process: it can be sent again. A request that was sent is sent
+// again once, as grpc-go does (gRFC A6, transparent retries).
 func (c *core) unprocessed(call *call, why h2.Status) {
 	if state := call.sessionStream; state != nil && (state.index < 0 || call.stream.Sent()) {
 		c.session.streamEnded(call, why)
@@ -148,12 +149,17 @@ func (c *core) unprocessed(call *call, why h2.Status) {
 	if c.session != nil {
 		c.session.stopAwaiting(call)
 	}
-	if call.stream.Sent() || call.ownConnection != nil {
+	sent := call.stream.Sent()
+	if sent || call.ownConnection != nil {
 		call.attempts++
 	}
-	if call.attempts >= maxAttempts || c.closing {
+	if sent && call.refused || call.attempts >= maxAttempts || c.closing {
 		c.failCall(call, why)
 		return
+	}
+	if sent {
+		call.refused = true
+		call.resent++
 	}
 	if call.ownConnection != nil {
 		call.ownConnection.call = nil
@@ -189,7 +195,7 @@ func (c *core) nameOf(n uint64) string {
 // record records a call that has ended now: at the time of the read that brought its response.
 func (r *load) record(call *call, backend string, status h2.Status) {
 	done := r.core.now - r.start
-	ended := measure.Call{Due: call.due - r.start, Sent: call.sent - r.start, Waited: call.waited || call.waits && call.isFirst(), Done: done, Backend: backend, Code: measure.OK}
+	ended := measure.Call{Due: call.due - r.start, Sent: call.sent - r.start, Waited: call.waited || call.waits && call.isFirst(), Resent: call.resent, Done: done, Backend: backend, Code: measure.OK}
 	if call.waits && call.attempts == 0 && call.isFirst() {
 		ended.Sent = done // it was never sent
 	}

@@ -12,9 +12,9 @@ import (
 // validEnds are servers that end streams and connections early.
 func validEnds() []Scenario {
 	return []Scenario{
-		{Name: "the first streams are refused", Source: "RFC 9113, section 8.7", script: script{
+		{Name: "the first stream is refused", Source: "RFC 9113, section 8.7", script: script{
 			answer: func(p *serverConn, id uint32) error {
-				if p.answered <= 3 {
+				if p.answered == 1 {
 					return p.reset(id, http2.ErrCodeRefusedStream)
 				}
 				return p.ok(id)
