@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"rpclab/internal/lab"
+	"rpclab/internal/report"
 	"rpclab/internal/result"
 	"rpclab/internal/result/condition"
 )
@@ -82,7 +83,7 @@ func reportFailures(out io.Writer, checks []result.Assertion, arms int) error {
 		}
 		for _, why := range c.Failures {
 			failed++
-			fmt.Fprintf(out, "rpclab: %s--assert %s\n", armPrefix(name, c.Cell), why)
+			fmt.Fprintf(out, "rpclab: %s--assert %s\n", armPrefix(name, c.Cell), report.Clean(why))
 		}
 	}
 	if failed > 0 {
@@ -95,10 +96,10 @@ func reportFailures(out io.Writer, checks []result.Assertion, arms int) error {
 func armPrefix(arm string, cell result.Cell) string {
 	where := ""
 	if arm != "" {
-		where = arm + " "
+		where = report.Clean(arm) + " "
 	}
 	if len(cell) > 0 {
-		where += "at " + cell.String() + " "
+		where += "at " + report.Clean(cell.String()) + " "
 	}
 	return where
 }

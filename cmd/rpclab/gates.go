@@ -152,7 +152,7 @@ func (g *runGates) report(out io.Writer, d result.Document, tested result.Compar
 		return nil
 	case g.against == againstBaseline:
 	case g.earlier == nil:
-		fmt.Fprintf(out, "rpclab: gates: nothing to compare: the store has no earlier run of %s that did not fail\n", d.Experiment)
+		fmt.Fprintf(out, "rpclab: gates: nothing to compare: the store has no earlier run of %s that did not fail\n", report.Clean(d.Experiment))
 		return nil
 	default:
 		fmt.Fprintf(out, "rpclab: comparing with run %s of %s\n", g.earlier.ID, g.earlier.Started.Local().Format(time.DateTime))
@@ -214,11 +214,11 @@ func (f gateFlags) reportGates(out io.Writer, c result.Comparison) error {
 			fmt.Fprintf(out, "rpclab: %s--gate %s failed: the ratio is %s (%s–%s)\n", armPrefix(g.Arm, g.Cell), g.Gate, report.Ratio(g.Ratio), report.Ratio(g.CI[0]), report.Ratio(g.CI[1]))
 		default:
 			open++
-			fmt.Fprintf(out, "rpclab: %s--gate %s: rpclab could not tell: %s\n", armPrefix(g.Arm, g.Cell), g.Gate, g.Reason)
+			fmt.Fprintf(out, "rpclab: %s--gate %s: rpclab could not tell: %s\n", armPrefix(g.Arm, g.Cell), g.Gate, report.Clean(g.Reason))
 		}
 	}
 	for _, r := range c.Refused {
-		fmt.Fprintf(out, "rpclab: %sis not compared, so no gate applies: %s\n", armPrefix(r.Arm, r.Cell), r.Reason)
+		fmt.Fprintf(out, "rpclab: %sis not compared, so no gate applies: %s\n", armPrefix(r.Arm, r.Cell), report.Clean(r.Reason))
 	}
 	if passed+failed+open == 0 { // a gate that shows nothing must not be green
 		open++

@@ -39,3 +39,18 @@ func TestARunWithoutACallPassesNoGate(t *testing.T) {
 		t.Errorf("a run without calls, assertions and gates has %s, want no outcome", got)
 	}
 }
+
+// A document of someone else must not command the terminal.
+func TestLinesOfGatesHaveNoControlCharacters(t *testing.T) {
+	const escape = "\x1b]0;owned\a"
+	c := result.Comparison{
+		Gates:   []result.GateResult{{Gate: "p50 ratio < 1.1", Arm: escape, Outcome: "not established", Reason: escape}, {Gate: "p50 ratio < 1.1", Arm: escape, Outcome: "failed"}},
+		Refused: []result.Refusal{{Arm: escape, Cell: result.Cell{"load.rate": escape}, Reason: escape}},
+	}
+	var out strings.Builder
+	err := gateFlags{texts: []string{"p50 ratio < 1.1"}, undecided: undecidedFails}.reportGates(&out, c)
+	failures := reportFailures(&out, []result.Assertion{{Arm: escape, Failures: []string{escape}}}, 2)
+	if !errors.Is(err, errGate) || !errors.Is(failures, errGate) || strings.ContainsAny(out.String(), "\x1b\a") {
+		t.Errorf("%v, %v, and the lines are %q", err, failures, out.String())
+	}
+}

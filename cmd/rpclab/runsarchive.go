@@ -117,6 +117,9 @@ JSON file that --json wrote. A run that is already stored does not change.`,
 				if err := c.Context().Err(); err != nil {
 					return err
 				}
+				if err := result.CheckID(d.ID); err != nil {
+					return err
+				}
 				if err := store.Save(context.WithoutCancel(c.Context()), d); err != nil { // whole, also after an interrupt
 					return err
 				}
@@ -140,7 +143,10 @@ func readRuns(stdin io.Reader, path string, save func(result.Document) error) er
 		if err != nil {
 			return err
 		}
-		return save(d)
+		if err = save(d); errors.Is(err, result.ErrID) {
+			err = usageError{fmt.Errorf("%s: %w", path, err)}
+		}
+		return err
 	}
 	if path != "-" {
 		file, err := os.Open(path)

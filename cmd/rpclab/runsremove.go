@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rpclab/internal/report"
 	"rpclab/internal/result"
 )
 
@@ -88,7 +89,10 @@ func (f removeFlags) remove(c *cobra.Command, store *result.Store, refs []string
 	if err != nil {
 		return err
 	}
-	if fmt.Fprintln(c.OutOrStdout(), strings.Join(removed, "\n")); f.dryRun {
+	for _, id := range removed {
+		fmt.Fprintln(c.OutOrStdout(), report.Clean(id))
+	}
+	if f.dryRun {
 		return nil
 	}
 	return store.Shrink(c.Context())

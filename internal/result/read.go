@@ -86,7 +86,7 @@ func (s *Store) match(ids []string, ref string) (string, error) {
 	if len(ids) == 0 {
 		return "", fmt.Errorf("%w %q: the store %s is empty; `rpclab run` adds a run", ErrUnknownRun, ref, s.path)
 	}
-	if ref == "latest" {
+	if ref == latest {
 		return ids[0], nil
 	}
 	var match []string

@@ -114,8 +114,8 @@ func updateRun(ctx context.Context, tx *sql.Tx, d Document, document string) err
 
 // encodeHeader is the document without trials.
 func encodeHeader(d Document) (string, error) {
-	if d.ID == "" || strings.ContainsAny(d.ID, `/\`) {
-		return "", fmt.Errorf("begin run: %q is not a valid ID", d.ID)
+	if err := CheckID(d.ID); err != nil {
+		return "", err
 	}
 	d.Arms = list(d.Arms)
 	for i := range d.Arms {

@@ -358,7 +358,7 @@ func (s *Store) locked(id string) bool {
 	}
 	file, err := os.Open(s.lockFile(id))
 	if err != nil {
-		return !errors.Is(err, fs.ErrNotExist)
+		return !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENAMETOOLONG) // the latter was stored by an older version
 	}
 	defer file.Close()
 	return syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) != nil

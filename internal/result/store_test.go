@@ -343,3 +343,16 @@ func TestStoreFilesAreReadableOnlyByTheUser(t *testing.T) {
 		}
 	}
 }
+
+// An ID is an argument of commands, and the name of files.
+func TestOnlyAnIDThatNamesAFileAndARunIsStored(t *testing.T) {
+	s := openStore(t, t.TempDir())
+	for _, id := range []string{"", "latest", "..", "../x", "-rf", "a b", "a\x1b[31mb", "a\nb", strings.Repeat("x", 101)} {
+		if err := s.Save(t.Context(), Document{ID: id}); !errors.Is(err, ErrID) {
+			t.Errorf("ID %q: the error is %v, want %v", id, err, ErrID)
+		}
+	}
+	if s.locked(strings.Repeat("x", 5000)) {
+		t.Error("a run with an ID that no file can have is in progress for ever")
+	}
+}
