@@ -26,6 +26,14 @@ func checkPort(flag string, port int) error {
 	return nil
 }
 
+// checkPorts checks the ports of the two servers of a study.
+func checkPorts(rest, grpc int) error {
+	if rest == grpc {
+		return fmt.Errorf("--rest-port and --port are both %d: use two ports, one for each server", rest)
+	}
+	return errors.Join(checkPort("--rest-port", rest), checkPort("--port", grpc))
+}
+
 // languageCommand builds the programs of a language and returns their command; nil: rpclab's own.
 func languageCommand(c *cobra.Command, name string) ([]string, error) {
 	if name == language.Go {

@@ -44,7 +44,7 @@ With --on kubernetes they are pods, with ports 30800 and 30051 on every node.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			restPort, grpcPort = where.port(c, "rest-port", restPort, 30800), where.port(c, "port", grpcPort, 30051)
-			if err := errors.Join(where.check(c), checkPort("--rest-port", restPort), checkPort("--port", grpcPort)); err != nil {
+			if err := errors.Join(where.check(c), checkPorts(restPort, grpcPort)); err != nil {
 				return usageError{err}
 			}
 			rest, grpc := onLoopback(restPort), onLoopback(grpcPort)
@@ -222,7 +222,7 @@ func (f labLadderFlags) servers(c *cobra.Command) (all []labServer, err error) {
 	if f.cpus < 0 {
 		return nil, fmt.Errorf("--cpus %g: use 0 or more", f.cpus)
 	}
-	if err := errors.Join(f.check(c), checkPort("--rest-port", f.restPort), checkPort("--port", f.grpcPort)); err != nil {
+	if err := errors.Join(f.check(c), checkPorts(f.restPort, f.grpcPort)); err != nil {
 		return nil, err
 	}
 	for _, s := range []struct {

@@ -70,6 +70,10 @@ faults, and reports which differences exceed chance.`,
 		runCommand(), initCommand(), loadCommand(), cleanCommand(), listCommand(), runsCommand(), reportCommand(), compareCommand(), serveCommand(),
 		serverCommand(), xdsCommand(), gatewayCommand(), labCommand(), callerCommand(), agentCommand(), reapCommand(), infrastructureCommand(), programCommand(), forwardCommand(), faultProxyCommand(), selfTestServerCommand(), imageCommand(), serversCommand(), doctorCommand(), manCommand(), schemaCommand(), versionCommand(),
 	)
+	command.InitDefaultCompletionCmd()
+	if completion, _, err := command.Find([]string{"completion"}); err == nil {
+		completion.Args, completion.RunE = knownCommand, func(c *cobra.Command, _ []string) error { return c.Help() }
+	}
 	for _, name := range configurable {
 		if sub, _, err := command.Find([]string{name}); err == nil {
 			readDefaults(sub)

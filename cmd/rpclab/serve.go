@@ -68,6 +68,11 @@ func (f serveFlags) serve(c *cobra.Command, store *result.Store) (err error) {
 	if err := errors.Join(f.live.checkAddresses(f.live.listen), os.Unsetenv(remoteWriteHeaders)); err != nil { // servers of its runs must not see them
 		return usageError{err}
 	}
+	for _, host := range f.live.hosts {
+		if host == "" || strings.ContainsAny(host, "/:") {
+			return usageError{fmt.Errorf("--host %q: use a name without scheme, port and path, such as lab.example.org", host)}
+		}
+	}
 	offered, err := f.experiments()
 	if err != nil {
 		return usageError{err}

@@ -23,6 +23,11 @@ func (f *accessFlags) register(flags *pflag.FlagSet) {
 
 // token returns the token that clients need at an address of a flag.
 func (f accessFlags) token(flag, address string) (string, error) {
+	if _, port, err := net.SplitHostPort(address); err == nil {
+		if _, err := net.LookupPort("tcp", port); err != nil {
+			return "", usageError{fmt.Errorf("%s %s: %s is not a port: use 0 to 65535", flag, address, port)}
+		}
+	}
 	if f.public && f.tokenFile == "" {
 		return "", nil
 	}

@@ -24,7 +24,10 @@ func CheckAddress(address, token string) error {
 	if token != "" && len(token) < minTokenLength {
 		return fmt.Errorf("the token has %d characters; use at least %d, for example from `openssl rand -hex 16`", len(token), minTokenLength)
 	}
-	host, _, err := net.SplitHostPort(address)
+	host, port, err := net.SplitHostPort(address)
+	if err == nil {
+		_, err = net.LookupPort("tcp", port)
+	}
 	if err != nil {
 		return fmt.Errorf("%s is not an address such as 127.0.0.1:8421: %w", address, err)
 	}

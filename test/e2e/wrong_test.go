@@ -149,6 +149,13 @@ func TestWrongRequestsExitWithCode2(t *testing.T) {
 		{"lab-up-route", func() []string { return []string{"lab", "up", "balancing", "--routes", "nope"} }},
 		{"lab-up-replicas", func() []string { return []string{"lab", "up", "balancing", "--replicas", "0"} }},
 		{"lab-up-cpus", func() []string { return []string{"lab", "up", "balancing", "--cpus", "-1"} }},
+		{"lab-up-equal-ports", func() []string { return []string{"lab", "up", "chain", "--port", "8000"} }},
+		{"server-port", func() []string { return []string{"server", "--listen", "127.0.0.1:99999"} }},
+		{"serve-port", func() []string { return []string{"serve", "--listen", "127.0.0.1:99999"} }},
+		{"serve-host", func() []string { return []string{"serve", "--host", "lab.example.org:443"} }},
+		{"gateway-port", func() []string { return []string{"gateway", "--listen", "127.0.0.1:99999", "--target", "127.0.0.1:5"} }},
+		{"server-delay", func() []string { return []string{"server", "--delay", "-5s", "--workers", "-1"} }},
+		{"completion-shell", func() []string { return []string{"completion", "tcsh"} }},
 		{"lab-up-port", func() []string { return []string{"lab", "up", "balancing", "--port", "70000"} }},
 		{"lab-up-targets", func() []string {
 			return []string{"lab", "up", "balancing", "--targets", write("targets.json", `[{"targets": ["10.0.0.1:9100"]}]`)}
