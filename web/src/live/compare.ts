@@ -81,12 +81,14 @@ function comparison(c: Comparison): HTMLElement {
   const sweep = new Set(c.ratios.map((r) => cellText(r.cell))).size > 1;
   const columns: [string, boolean?][] = [["arm"], ["metric"], ["A", true], ["B", true], ["ratio", true], ["interval", true], ["verdict"]];
   const ratios = (title: string, all: Comparison["ratios"]) => {
+    const where = (r: Ratio) => r.arm + (sweep ? `, ${cellText(r.cell)}` : "");
     table(title, columns, all.map((r) => {
       const [name, divisor] = describeMetric(r.metric);
-      return [r.arm + (sweep ? `, ${cellText(r.cell)}` : ""), name, valueOf(r.a, r.metric, divisor, r.a_bound), valueOf(r.b, r.metric, divisor, r.b_bound), hasRatio(r) ? ratioText(r.ratio, r.bound) : "–", hasRatio(r) && (r.ci[0] || r.ci[1]) ? `${ratioText(r.ci[0])}–${ratioText(r.ci[1])}` : "–", words[r.decision] ?? r.decision];
+      return [where(r), name, valueOf(r.a, r.metric, divisor, r.a_bound), valueOf(r.b, r.metric, divisor, r.b_bound), hasRatio(r) ? ratioText(r.ratio, r.bound) : "–", hasRatio(r) && (r.ci[0] || r.ci[1]) ? `${ratioText(r.ci[0])}–${ratioText(r.ci[1])}` : "–", words[r.decision] ?? r.decision];
     }));
-    const reasons = [...new Set(all.map((r) => r.reason).filter((reason) => reason))];
-    if (reasons.length > 0) box.append(element("ul", { class: "reasons" }, ...reasons.map((reason) => element("li", {}, `undecided: ${reason}`))));
+    const reasons = new Map<string, string[]>(); // to the verdicts that have the reason
+    for (const r of all) if (r.reason) reasons.set(r.reason, [...(reasons.get(r.reason) ?? []), `${where(r)} ${describeMetric(r.metric)[0].replace(/,.*/, "")}`]);
+    if (reasons.size > 0) box.append(element("ul", { class: "reasons" }, ...[...reasons].map(([reason, verdicts]) => element("li", {}, `${verdicts.join(", ")}: undecided: ${reason}`))));
   };
   ratios("Headline metrics", c.ratios.filter((r) => !r.secondary));
   ratios("Other metrics", c.ratios.filter((r) => r.secondary));
