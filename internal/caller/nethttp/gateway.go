@@ -62,7 +62,7 @@ func (s *gatewaySession) call(ctx context.Context, _ uint64) (answered map[strin
 	if err != nil {
 		return nil, "INTERNAL", err.Error()
 	}
-	answer, err := s.transport(ctx).RoundTrip(request)
+	_, answer, err := send(s.transport(ctx), request)
 	if err != nil {
 		return nil, caller.TransportCode(err), err.Error()
 	}

@@ -35,6 +35,9 @@ func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error)
 	if target.Dial != nil {
 		opened.client.DialContext = func(ctx context.Context, _, addr string) (net.Conn, error) { return target.Dial(ctx, addr) }
 	}
+	if !job.HTTP2 { // over HTTP/2 a request is sent again only if the server did not process it
+		opened.client.DialContext = counted(opened.client.DialContext)
+	}
 	if len(job.Calls) > 0 {
 		return openService(opened)
 	}

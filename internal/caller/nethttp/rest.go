@@ -82,7 +82,8 @@ func (s *restSession) post(ctx context.Context, n uint64) (*http.Response, error
 		return nil, err
 	}
 	request.Header.Set("Content-Type", "application/json")
-	return s.transport(ctx).RoundTrip(request)
+	_, answer, err := send(s.transport(ctx), request)
+	return answer, err
 }
 
 func (s *restSession) check(n uint64, body []byte, reply proto.Message, backend string) error {

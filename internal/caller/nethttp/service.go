@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptrace"
 	"strings"
 	"time"
 
@@ -110,15 +109,11 @@ func (s *serviceSession) call(ctx context.Context, n uint64) caller.Outcome {
 
 // request makes request n of a kind with the values of its flow. keep, if not nil, gets the right response.
 func (s *serviceSession) request(ctx context.Context, called *service.Request, n uint64, values service.Values, keep func([]byte, *http.Response) error) (o caller.Outcome) {
-	address := ""
-	if s.job.Calls[0].Identity.IsAddress() {
-		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) { address = got.Conn.RemoteAddr().String() }})
-	}
 	request, err := called.For(ctx, s.url, n, values)
 	if err != nil {
 		return caller.Outcome{Code: "INTERNAL", Message: "make the request: " + err.Error()}
 	}
-	answer, err := s.transport(ctx).RoundTrip(request)
+	server, answer, err := send(s.transport(ctx), request)
 	if err != nil {
 		return caller.Outcome{Code: caller.TransportCode(err), Message: err.Error()}
 	}
@@ -129,6 +124,10 @@ func (s *serviceSession) request(ctx context.Context, called *service.Request, n
 	}
 	if len(body) > maxBody {
 		return caller.Outcome{Code: "RESOURCE_EXHAUSTED", Message: fmt.Sprintf("the body has more than %d bytes", maxBody)}
+	}
+	address := ""
+	if server != nil && s.job.Calls[0].Identity.IsAddress() {
+		address = server.String()
 	}
 	o.Backend, o.Code, o.Message = called.Judge(answer.StatusCode, answer.Header, body, address)
 	if o.Code != "" {
