@@ -198,9 +198,30 @@ func plan(r resolved, options Options) (Plan, error) {
 	})
 	p.Published = slices.DeleteFunc(slices.Clone(experiment.Published), func(f Published) bool { return !has(f.Arm) })
 	p.Services = experiment.Services
+	if slices.ContainsFunc(slices.Concat(r.configs...), func(c Config) bool { return c.Caller.Stream != nil }) {
+		p.Services = oneMessageACall(p.Services)
+	}
 	p.Trials = trials(r, picked, options.Seed)
 	p.Headline = headline(experiment.Headline, p.Trials)
 	return p, nil
+}
+
+// oneMessageACall returns services whose calls send one message each, as calls with caller.stream do, so that calls of
+// all arms are the same work.
+func oneMessageACall(services []Service) []Service {
+	services = slices.Clone(services)
+	for i := range services {
+		calls := slices.Clone(services[i].Calls)
+		for j, c := range calls {
+			if c.Stream != nil && c.Stream.Requests > 1 {
+				one := *c.Stream
+				one.Requests, one.Messages = 1, min(one.Messages, 1)
+				calls[j].Stream = &one
+			}
+		}
+		services[i].Calls = calls
+	}
+	return services
 }
 
 // ofLatency are the metrics that a search does not have, because it measures each arm at another rate.

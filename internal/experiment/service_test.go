@@ -297,6 +297,39 @@ arms:
 	}
 }
 
+// With caller.stream a call is one message, so a call of the other arms is one message, too.
+func TestCallsBesideStreamsOfCallsAreOneMessage(t *testing.T) {
+	doc := `experiment: streams
+question: Are streams faster?
+services:
+  s:
+    server: {command: [./s, "{{.Address}}"]}
+    calls:
+      chat: {method: a.B/C, stream: {requests: 10, messages: 10, ping_pong: true}}
+      watch: {method: a.B/W, stream: {messages: 5}}
+defaults: {service: s, route: clusterip, workload: {call: chat}, load: {burst: 5}}
+arms:
+  unary: {}
+  streams: {caller: {stream: {}}}
+`
+	for _, test := range []struct {
+		without string
+		want    CallStream
+	}{
+		{"", CallStream{Requests: 1, Messages: 1, PingPong: true}},
+		{"  streams: {caller: {stream: {}}}\n", CallStream{Requests: 10, Messages: 10, PingPong: true}},
+	} {
+		p, err := Expand("s.yaml", []byte(strings.Replace(doc, test.without, "", 1)), Options{Rounds: 1}, vocabulary)
+		if err != nil {
+			t.Fatal(err)
+		}
+		calls := p.Services[0].Calls
+		if *calls[0].Stream != test.want || calls[1].Stream.Messages != 5 {
+			t.Errorf("without %q: streams %+v and %+v, want %+v and 5 messages", test.without, *calls[0].Stream, *calls[1].Stream, test.want)
+		}
+	}
+}
+
 // In pods, the signal of the image stops a backend unless the file sets another.
 func TestAServiceThatSetsOnlyItsGraceHasNoSignal(t *testing.T) {
 	for stop, want := range map[string]Stop{
