@@ -136,6 +136,28 @@ func following(arm *result.Arm, times ...float64) {
 	}
 }
 
+// An event that replaced a backend that the client did not call needs no new connection, so it shows nothing of when the
+// client calls new backends.
+func TestAnEventThatDidNotAffectTheClientHasNoTimeToFollow(t *testing.T) {
+	roll := result.Event{What: "roll", Action: result.ActionRoll, Added: 3, CalledBefore: new(true)}
+	roll.Took.FirstCall = new(616.0)
+	kill := func(called bool) result.Event {
+		return result.Event{What: "kill 1", Action: result.ActionKill, Added: 1, CalledBefore: &called}
+	}
+	for name, c := range map[string]struct {
+		events []result.Event
+		want   float64
+	}{
+		"with one it followed": {[]result.Event{roll, kill(false)}, 616},
+		"alone":                {[]result.Event{kill(false)}, math.NaN()},
+		"affected":             {[]result.Event{roll, kill(true)}, math.Inf(1)},
+	} {
+		if got := followed(result.Trial{Events: c.events}); got != c.want && !(math.IsNaN(got) && math.IsNaN(c.want)) {
+			t.Errorf("%s: %g ms, want %g", name, got, c.want)
+		}
+	}
+}
+
 // A trial whose kill failed loses no call by it.
 func TestAnEventThatWasNotPerformedBarsVerdicts(t *testing.T) {
 	d := losing([]uint64{412, 398, 405, 420, 401}, make([]uint64, 5))
