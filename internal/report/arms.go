@@ -63,11 +63,13 @@ func limitedArms(d result.Document) []string {
 	return names.list
 }
 
-// verdictsByArm are the headline verdicts on each arm in its cell, or against it.
+// verdictsByArm are the headline verdicts on each arm in its cell, or against it, and those on latency if no headline
+// metric is.
 func verdictsByArm(d result.Document) map[result.ArmKey][]result.Verdict {
 	all := map[result.ArmKey][]result.Verdict{}
+	asksOfLatency := len(d.Headline) == 0 || slices.ContainsFunc(d.Headline, isLatency)
 	for _, v := range d.Verdicts {
-		if v.Secondary {
+		if v.Secondary && (asksOfLatency || !isLatency(v.Metric)) {
 			continue
 		}
 		for _, name := range []string{v.A, v.B} {
@@ -89,23 +91,30 @@ func limitedVerdicts(d result.Document) (all []result.Verdict) {
 	return all
 }
 
-// limitedMetrics names the metrics without a verdict because the load generator was the bottleneck;
-// "": there is no verdict on any other metric either.
-func limitedMetrics(verdicts []result.Verdict) string {
-	var metrics distinct
-	other := false
+// limitedMetrics names the metrics without a verdict because the load generator was the bottleneck; "": none.
+// anyFit reports whether there is a verdict on another.
+func limitedMetrics(verdicts []result.Verdict) (metrics string, anyFit bool) {
+	var limited distinct
 	for _, v := range verdicts {
-		switch {
-		case v.Cause != nil && v.Cause.Kind == result.CauseGenerator:
-			metrics.add(metricName(v.Metric))
-		case !v.Unfit:
-			other = true
+		if v.Cause != nil && v.Cause.Kind == result.CauseGenerator {
+			limited.add(metricName(v.Metric))
 		}
+		anyFit = anyFit || !v.Unfit
 	}
-	if !other {
+	return and(limited.list), anyFit
+}
+
+// bottleneckEffect says on what there is no verdict because the load generator was the bottleneck; "": on no headline
+// metric.
+func bottleneckEffect(d result.Document) string {
+	switch metrics, anyFit := limitedMetrics(limitedVerdicts(d)); {
+	case !anyFit:
+		return "no latency verdict"
+	case metrics == "":
 		return ""
+	default:
+		return "no verdict " + metrics
 	}
-	return and(metrics.list)
 }
 
 // armNames are the names of the arms, each once.

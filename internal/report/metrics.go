@@ -164,6 +164,10 @@ func metricName(metric string) string {
 	switch name, is := percentile(metric); {
 	case is && name == "p50":
 		return "at the median"
+	case is && name == "p999":
+		return "at p99.9"
+	case is && name == "mean":
+		return "in the mean"
 	case is:
 		return "at " + name
 	}

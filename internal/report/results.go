@@ -113,8 +113,11 @@ func legend(p *page, d result.Document) {
 			continue
 		}
 		effect := "Its latency measures the load generator, not the arm, so it has no latency verdict."
-		if without := limitedMetrics(verdicts[arm.Key()]); without != "" {
-			effect = "Its latency " + without + " measures the load generator, not the arm, so it has no verdict " + without + "."
+		switch metrics, anyFit := limitedMetrics(verdicts[arm.Key()]); {
+		case anyFit && metrics == "":
+			effect = "The headline verdicts allow for that."
+		case anyFit:
+			effect = "Its latency " + metrics + " measures the load generator, not the arm, so it has no verdict " + metrics + "."
 		}
 		p.warn("† " + clean(arm.Name) + at(arm.Cell) + ": the load generator was the bottleneck (" + clean(arm.Limited) + "). " + effect)
 	}

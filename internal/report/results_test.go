@@ -44,6 +44,26 @@ func TestAnArmThatIsLateAtP99HasNoVerdictOnlyThere(t *testing.T) {
 			t.Errorf("full %t: the report is\n%s\nwant no verdict at p99 only", full, out.String())
 		}
 	}
+	d.Headline, d.Verdicts[1].Secondary = []string{"latency_p50"}, true
+	for full, want := range map[bool]string{true: "The headline verdicts allow for that.", false: "kuberesolver 506.2"} {
+		var out strings.Builder
+		if err := Terminal(&out, d, Options{Full: full}); err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(strings.Fields(out.String()), " ")
+		if !strings.Contains(text, want) || strings.Contains(text, "no latency verdict") || strings.Contains(text, "†") != full {
+			t.Errorf("full %t: p99 is no headline, and the report is\n%s\nwant %q", full, out.String(), want)
+		}
+	}
+	d.Headline, d.Verdicts[0].Secondary = []string{"failed"}, true
+	d.Verdicts = append(d.Verdicts, verdict("failed", "kuberesolver", result.Cell{}, 1, .9, 1.1, "undecided", "baseline"))
+	var out strings.Builder
+	if err := Terminal(&out, d, Options{Full: true}); err != nil {
+		t.Fatal(err)
+	}
+	if text := strings.Join(strings.Fields(out.String()), " "); !strings.Contains(text, "so it has no verdict at p99.") {
+		t.Errorf("no headline is a latency, and the report is\n%s\nwant no verdict at p99", out.String())
+	}
 }
 
 func TestADrainIsShownInTheResultsIfItIsOverOnePercentOfTheWindow(t *testing.T) {

@@ -73,7 +73,7 @@ func verdictTable(p *page, d result.Document, most int) {
 	}
 	for _, arm := range armNames(d) {
 		row := []string{clean(arm)}
-		if limited[clean(arm)] {
+		if limited[clean(arm)] && bottleneckEffect(d) != "" { // a line below explains the mark
 			row[0] += "†"
 		}
 		for _, figure := range shown {
@@ -242,11 +242,9 @@ func reservations(p *page, d result.Document) {
 		if asksAboutEvents(d) { // the table has no latency to mark
 			mark = ""
 		}
-		without := "no latency verdict"
-		if metrics := limitedMetrics(limitedVerdicts(d)); metrics != "" {
-			without = "no verdict " + metrics
+		if effect := bottleneckEffect(d); effect != "" {
+			p.alarm(mark + capital(text) + ": " + effect + ".")
 		}
-		p.alarm(mark + capital(text) + ": " + without + ".")
 	}
 	for _, c := range controlTexts(d) {
 		if c.bad {
