@@ -167,6 +167,8 @@ func callPath(a result.Arm) expectation {
 	switch {
 	case a.PickedBy == pickedByNobody:
 		return expectation{"the client dials one backend by its address", oneTakesAll}
+	case a.Channel == "own":
+		return expectation{"the client opens its own connections, which rpclab does not know", ""}
 	case (a.Channel == "per-request" || a.Channel == "own-connection") && a.Describe != "":
 		return expectation{strings.TrimRight(clean(a.Describe), "."), ""} // as many calls as a request makes
 	case settings.Caller.Style == "bidi" && settings.Caller.Streams == nil && several*max(connections, 1) == 1:
