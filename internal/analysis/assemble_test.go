@@ -114,6 +114,39 @@ func TestLatenciesOfMessagesAreMerged(t *testing.T) {
 	}
 }
 
+// Responses of failed calls count, so the warning is certain: successful calls had that many at most.
+func TestStreamsThatTheServerEndedFirstAreAWarning(t *testing.T) {
+	five := &result.Service{Calls: map[string]result.ServiceCall{"watch": {Stream: &result.ServiceCallStream{Messages: 5}}}}
+	for _, c := range []struct {
+		service   *result.Service
+		calls     uint64
+		failed    uint64
+		responses int
+		want      string
+	}{
+		{five, 10, 0, 30, "10 calls had 30 responses, not 5 each as stream.messages says, because the server ended streams first"},
+		{five, 10, 4, 29, "6 successful calls had 29 responses at most, not 5 each as stream.messages says, because the server ended streams first"},
+		{five, 10, 0, 0, "10 calls had 0 responses, not 5 each"},
+		{five, 10, 0, 50, ""},
+		{five, 10, 4, 30, ""},
+		{five, 10, 10, 0, ""},
+		{nil, 10, 0, 10, ""},
+		{&result.Service{Calls: map[string]result.ServiceCall{"watch": {Stream: &result.ServiceCallStream{Messages: 5, DurationMS: 10}}}}, 10, 0, 30, ""},
+	} {
+		arm := result.Arm{Name: "a", OwnService: c.service, Measures: result.Measures{Calls: c.calls, Errors: map[string]uint64{"UNAVAILABLE": c.failed}}}
+		if c.responses > 0 {
+			times := hdr.NewPacked(1, 1000, 2)
+			if err := times.RecordValues(1, int64(c.responses)); err != nil {
+				t.Fatal(err)
+			}
+			arm.Messages = new(result.FromHDR(times))
+		}
+		if got := strings.Join(warnings(arm), "\n"); c.want == "" && got != "" || !strings.Contains(got, c.want) {
+			t.Errorf("%d responses to %d calls, %d of them failed: the warning is %q, want %q", c.responses, c.calls, c.failed, got, c.want)
+		}
+	}
+}
+
 func TestBalanceIsComputedForEachTrial(t *testing.T) {
 	d := arms(t)
 	d.Arms[1].Trials = []result.Trial{trial(t, 1, 10, 60, 0), trial(t, 2, 10, 0, 60)}

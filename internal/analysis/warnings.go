@@ -49,6 +49,9 @@ func warnings(arm result.Arm) []string {
 			all = append(all, place(arm)+": "+text)
 		}
 	}
+	if text := endedFirst(arm); text != "" {
+		all = append(all, place(arm)+": "+text)
+	}
 	if why := throttledByOwnLimit(arm); why != "" {
 		all = append(all, place(arm)+": "+why)
 	}
@@ -56,6 +59,41 @@ func warnings(arm result.Arm) []string {
 		all = append(all, place(arm)+": "+why)
 	}
 	return all
+}
+
+// endedFirst says what [EndedFirst] says of an arm that makes one call of a service.
+func endedFirst(arm result.Arm) string {
+	settings := arm.Settings()
+	if arm.OwnService == nil || len(arm.OwnService.Calls) != 1 || settings.Caller.Stream != nil { // then a call is a message
+		return ""
+	}
+	for _, call := range arm.OwnService.Calls {
+		if s := call.Stream; s != nil && s.DurationMS == 0 {
+			return EndedFirst(arm, s.Messages, "stream.messages")
+		}
+	}
+	return ""
+}
+
+// EndedFirst says that servers ended streams before they sent the most responses that an option asks for; "": they did
+// not, or it is not known. The number of responses contains those of failed calls.
+func EndedFirst(arm result.Arm, most int, option string) string {
+	successful, responses := int64(arm.Calls-arm.Failed()), int64(0)
+	if arm.Messages != nil {
+		times, err := arm.Messages.Decode()
+		if err != nil {
+			return ""
+		}
+		responses = times.TotalCount()
+	}
+	if responses >= successful*int64(most) {
+		return ""
+	}
+	calls, atMost := fmt.Sprintf("%d calls", successful), ""
+	if arm.Failed() > 0 {
+		calls, atMost = fmt.Sprintf("%d successful calls", successful), " at most"
+	}
+	return fmt.Sprintf("%s had %d responses%s, not %d each as %s says, because the server ended streams first", calls, responses, atMost, most, option)
 }
 
 // waits says how many calls waited in the client for a stream or connection, and how to avoid it; "": none did. grpc-go

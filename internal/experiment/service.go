@@ -151,7 +151,7 @@ type ServiceCall struct {
 type CallStream struct {
 	Messages int           `yaml:"messages" doc:"the client ends the stream after this many responses (default: when the server ends it)" min:"1" max:"1000000"`
 	Duration time.Duration `yaml:"duration" doc:"the client ends the stream after this time (default: when the server ends it)" max:"1h"`
-	Empty    bool          `yaml:"empty" doc:"a stream that duration ends without a response is right (default: it fails with DEADLINE_EXCEEDED)"`
+	Empty    bool          `yaml:"empty" doc:"a stream without a response is right (default: it fails with DEADLINE_EXCEEDED if duration ends it, and with CHECK if the call has a check)"`
 	Requests int           `yaml:"requests" doc:"requests that the client sends on a stream, if the method takes several (default: 1)" min:"1" max:"1000000"`
 	PingPong bool          `yaml:"ping_pong" doc:"wait for the response to each request before the next"`
 }

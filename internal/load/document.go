@@ -12,6 +12,7 @@ import (
 	"rpclab/internal/measure"
 	"rpclab/internal/pace"
 	"rpclab/internal/result"
+	"rpclab/internal/service/stream"
 	"rpclab/internal/verdict"
 )
 
@@ -79,8 +80,10 @@ func (l *Load) Complete(d result.Document, selfTest *SelfTestResult, why string)
 	if l.to.balanced() && !l.to.several() {
 		warn(fmt.Sprintf("%s has one address, so --balance %s had no effect", l.Name(), RoundRobin))
 	}
-	if text := l.endedFirst(*arm); text != "" {
-		warn(text)
+	if s := l.stream; s != nil && s.MaxDuration == 0 {
+		if text := analysis.EndedFirst(*arm, s.MaxResponses, stream.Flags.MaxResponses); text != "" {
+			warn(text)
+		}
 	}
 	if selfTest == nil {
 		warn("the generator's own limits were not measured " + why)
@@ -182,26 +185,6 @@ func generatorLimit(plan pace.Pace, threads int, measured measure.Measurement, m
 		return "", ""
 	}
 	return analysis.Late(measures)
-}
-
-// endedFirst says that servers ended streams before they sent the responses of --stream-messages; "": they
-// did not, or it is not known.
-func (l *Load) endedFirst(arm result.Arm) string {
-	if l.stream == nil || l.stream.MaxResponses == 0 || l.stream.MaxDuration > 0 || arm.Calls == 0 || arm.Failed() > 0 {
-		return ""
-	}
-	responses := int64(0)
-	if arm.Messages != nil {
-		times, err := arm.Messages.Decode()
-		if err != nil {
-			return ""
-		}
-		responses = times.TotalCount()
-	}
-	if most := l.stream.MaxResponses; responses < int64(arm.Calls)*int64(most) {
-		return fmt.Sprintf("%d calls had %d responses, not %d each as --stream-messages says, because the server ended streams first", arm.Calls, responses, most)
-	}
-	return ""
 }
 
 // describe describes the load in one clause.

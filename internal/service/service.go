@@ -188,6 +188,9 @@ func Open(ctx context.Context, spec Spec, source method.Source) (*Call, error) {
 		if c.check, err = CompileCheck(spec.Check, found.Output()); err != nil {
 			return nil, spec.in("check", fmt.Errorf("check of call %s: %w", spec.Name, err))
 		}
+		if c.Stream != nil {
+			c.Stream.Checked = true
+		}
 	}
 	if c.field, err = fieldPath(found.Output(), spec.Identity.Field); err != nil {
 		return nil, spec.in("identity", err)
@@ -279,6 +282,17 @@ func (c *Call) Judge(response []byte) (backend string, err error) {
 		}
 	}
 	return backend, nil
+}
+
+// CheckAnswered returns a [CheckError] if the stream of a call has ended without a response, and the call's check needs one.
+func (c *Call) CheckAnswered(responses int) error {
+	if c.Stream == nil {
+		return nil
+	}
+	if err := c.Stream.CheckAnswered(responses); err != nil {
+		return CheckError{err}
+	}
+	return nil
 }
 
 // Answer decodes a response for the [Answers] of a flow.

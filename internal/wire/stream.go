@@ -134,6 +134,9 @@ func (c *core) streamStatus(call *call) h2.Status {
 		if err := c.call.Stream.CheckResponses(state.responses); err != nil {
 			return h2.Status{Code: h2.DataLoss, Message: err.Error()}
 		}
+		if err := c.call.Stream.CheckAnswered(state.responses); err != nil {
+			return h2.Status{Code: h2.CheckFailed, Message: err.Error()}
+		}
 	}
 	return status
 }

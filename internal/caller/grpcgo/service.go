@@ -206,8 +206,9 @@ func (s *serviceCall) invoke(ctx context.Context, channel *grpc.ClientConn, n ui
 		return caller.Outcome{Code: "INTERNAL", Message: "make the metadata: " + err.Error()}
 	}
 	ctx = metadata.NewOutgoingContext(ctx, md)
-	named := ""
+	named, responses := "", 0
 	judge := func(response []byte) error {
+		responses++
 		backend, err := s.Judge(response)
 		named = cmp.Or(named, backend)
 		if err == nil && keep != nil {
@@ -227,6 +228,9 @@ func (s *serviceCall) invoke(ctx context.Context, channel *grpc.ClientConn, n ui
 	}
 	if err != nil {
 		return failed(err, wait)
+	}
+	if err := s.CheckAnswered(responses); err != nil {
+		return caller.Outcome{Code: service.CodeOf(err), Message: fmt.Sprintf("call %s: %v", s.Path, err), Wait: wait}
 	}
 	if answered != nil {
 		*answered = from

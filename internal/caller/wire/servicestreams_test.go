@@ -3,6 +3,7 @@ package wire_test
 import (
 	"fmt"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -90,6 +91,24 @@ func TestAnEmptyStreamFailsUnlessItMayBeEmpty(t *testing.T) {
 				spec := service.Spec{Name: "silent", Method: "grpc.reflection.v1.ServerReflection/ServerReflectionInfo", Stream: stream.Options{NoRequests: true, MaxDuration: 20 * time.Millisecond, NeedsResponse: needs, Timeout: time.Minute}}
 				session := callertest.Open(t, opened, caller.Job{Channels: caller.Channels{Mode: caller.Shared}, Timeout: time.Minute, Calls: []service.Spec{spec}}, caller.Target{URI: "passthrough:///" + address})
 				if m := callertest.Load(t, session, pace.Closed{Users: 2, Calls: 4}); fmt.Sprint(m.Errors) != want(code, 4) || m.Calls != 4 {
+					t.Errorf("%d calls, errors %v %v; want 4 calls with %s", m.Calls, m.Errors, m.Samples, want(code, 4))
+				}
+			})
+		}
+	}
+}
+
+// A check that no response met does not hold: nothing could be checked.
+func TestACheckOfAStreamNeedsAResponse(t *testing.T) {
+	address := serveOther(t)
+	for library, opened := range goCallers {
+		for needs, code := range map[bool]string{true: service.CheckFailed, false: ""} {
+			t.Run(fmt.Sprint(library, needs), func(t *testing.T) {
+				spec := service.Spec{Name: "ended", Method: "grpc.reflection.v1.ServerReflection/ServerReflectionInfo", Check: "answer.valid_host == ''",
+					Stream: stream.Options{NoRequests: true, NeedsResponse: needs, Timeout: time.Minute}}
+				session := callertest.Open(t, opened, caller.Job{Channels: caller.Channels{Mode: caller.Shared}, Timeout: time.Minute, Calls: []service.Spec{spec}}, caller.Target{URI: "passthrough:///" + address})
+				m := callertest.Load(t, session, pace.Closed{Users: 2, Calls: 4})
+				if fmt.Sprint(m.Errors) != want(code, 4) || m.Calls != 4 || needs && !strings.Contains(m.Samples[code], "stream.empty: true") {
 					t.Errorf("%d calls, errors %v %v; want 4 calls with %s", m.Calls, m.Errors, m.Samples, want(code, 4))
 				}
 			})

@@ -2,6 +2,7 @@
 package stream
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -24,6 +25,8 @@ type Stream struct {
 	KeepOpen     bool
 	// NeedsResponse makes a call fail that MaxDuration ends without a response.
 	NeedsResponse bool
+	// Checked says that responses must meet a condition. With NeedsResponse, a call that ends without a response fails.
+	Checked bool
 
 	names Names
 }
@@ -94,6 +97,14 @@ func (s *Stream) CheckEnded(responses int) error {
 		return nil
 	}
 	return fmt.Errorf("no response within %s %s; if a stream may be empty, set stream.empty: true", s.names.MaxDuration, s.MaxDuration)
+}
+
+// CheckAnswered returns an error if a call that has ended got no response, and a condition needs one.
+func (s *Stream) CheckAnswered(responses int) error {
+	if !s.Checked || !s.NeedsResponse || responses > 0 {
+		return nil
+	}
+	return errors.New("the stream ended without a response to check; if a stream may be empty, set stream.empty: true")
 }
 
 // Unended says what a call waited for that did not end before its deadline.
