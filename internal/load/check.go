@@ -46,8 +46,8 @@ func (s Settings) checkTarget() error {
 		return request.Invalidf("--engine %s makes gRPC calls only: leave it out with --http", GRPCGo)
 	case s.httpVersion() == 1 && (s.Streams != 0 || s.KeepAlive != 0):
 		return request.Invalidf("--streams and --keepalive need HTTP/2: leave them out, or add --http2")
-	case s.HTTP != "" && (s.Messages != 0 || s.NoMessages || s.PingPong || s.StreamMessages != 0 || s.StreamDuration != 0):
-		return request.Invalidf("--messages, --ping-pong, --stream-messages and --stream-duration apply to gRPC streams, not to --http: leave them out")
+	case s.HTTP != "" && (s.Messages != 0 || s.NoMessages || s.PingPong || s.StreamMessages != 0 || s.StreamDuration != 0 || s.StreamEmpty):
+		return request.Invalidf("--messages, --ping-pong, --stream-messages, --stream-duration and --stream-empty apply to gRPC streams, not to --http: leave them out")
 	case s.HTTP != "":
 		parsed, err := url.Parse(s.Target)
 		if err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
@@ -63,6 +63,8 @@ func (s Settings) checkTarget() error {
 		return request.Invalidf("--connections per-call needs --engine %s, but --engine is %s", Wire, s.Engine)
 	case s.Call == "":
 		return request.Invalidf("set what to call: --call package.Service/Method, or --http GET for REST")
+	case s.StreamEmpty && s.StreamDuration == 0:
+		return request.Invalidf("--stream-empty needs --stream-duration, which ends streams: set both, or leave it out")
 	case s.NoMessages && s.PingPong:
 		return request.Invalidf("--messages 0 sends nothing that --ping-pong could wait for: leave out one of them")
 	case s.NoMessages && (s.Data != "" || s.Binary):

@@ -63,6 +63,7 @@ type Settings struct {
 	// ends it.
 	StreamMessages int
 	StreamDuration time.Duration
+	StreamEmpty    bool   // a stream that StreamDuration ends succeeds without a response
 	NoDecode       bool   // accept responses that cannot be decoded
 	Engine         string // [Wire] or [GRPCGo]
 	Cores          int    // threads of the engine wire; 0: 1
@@ -139,7 +140,7 @@ func (s Settings) connectsOnDemand() bool {
 // streams returns the options of streaming methods.
 func (s Settings) streams() stream.Options {
 	return stream.Options{
-		Requests: s.Messages, NoRequests: s.NoMessages, PingPong: s.PingPong, MaxResponses: s.StreamMessages, MaxDuration: s.StreamDuration, Timeout: s.Timeout,
+		Requests: s.Messages, NoRequests: s.NoMessages, PingPong: s.PingPong, MaxResponses: s.StreamMessages, MaxDuration: s.StreamDuration, NeedsResponse: !s.StreamEmpty, Timeout: s.Timeout,
 	}
 }
 

@@ -123,6 +123,28 @@ func TestHealthWatchesAreEndedByTheClient(t *testing.T) {
 	}
 }
 
+// A server that never responds is no success, unless streams may be empty.
+func TestAStreamEndedByItsDurationNeedsAResponse(t *testing.T) {
+	address := serveWatches(t)
+	for _, engine := range []string{Wire, GRPCGo} {
+		s := streaming(address, "Echo", 0, false)
+		s.Engine, s.Calls, s.NoMessages, s.Data, s.StreamDuration = engine, 4, true, "", 50*time.Millisecond
+		const want = "no response within --stream-duration 50ms; if a stream may be empty, set --stream-empty"
+		if arm := run(t, s).Arms[0]; arm.Errors["DEADLINE_EXCEEDED"] != 4 || arm.Samples["DEADLINE_EXCEEDED"] != want {
+			t.Errorf("%s: the errors are %v %q, want 4 of %q", engine, arm.Errors, arm.Samples, want)
+		}
+		s.StreamEmpty = true
+		if arm := run(t, s).Arms[0]; arm.Calls != 4 || arm.Failed() != 0 {
+			t.Errorf("%s, streams may be empty: %d calls, errors %v %v", engine, arm.Calls, arm.Errors, arm.Samples)
+		}
+	}
+	s := streaming(address, "Echo", 0, false)
+	s.StreamEmpty = true
+	if _, err := Open(t.Context(), s); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), "--stream-empty needs --stream-duration") {
+		t.Errorf("the error is %v, want one that names --stream-duration", err)
+	}
+}
+
 // A stream that ends at its deadline says what it still waited for.
 func TestAStreamThatDoesNotEndSaysWhy(t *testing.T) {
 	address := serveWatches(t)

@@ -67,7 +67,7 @@ func TestInteropCasesOfLoads(t *testing.T) {
 			args: []string{"--messages", "4"}, answers: 4},
 		"rpc_soak":           {method: "TestService/UnaryCall", data: large, args: []string{"--assert", "max < 10s"}},
 		"channel_soak":       {method: "TestService/UnaryCall", data: large, args: []string{"--connections", "per-call"}, wireOnly: true},
-		"cancel_after_begin": {method: "TestService/FullDuplexCall", args: []string{"--messages", "0", "--stream-duration", "50ms"}},
+		"cancel_after_begin": {method: "TestService/FullDuplexCall", args: []string{"--messages", "0", "--stream-duration", "50ms", "--stream-empty"}},
 		"cancel_after_first_response": {method: "TestService/FullDuplexCall", data: fmt.Sprintf(`{"response_parameters": [{"size": 31415}], "payload": %s}`, payload(27182)),
 			args: []string{"--stream-messages", "1"}, answers: 1},
 	} {

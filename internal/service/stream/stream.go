@@ -43,12 +43,12 @@ type Options struct {
 }
 
 // Names are the names of the options in messages.
-type Names struct{ Requests, PingPong, MaxResponses, MaxDuration, Timeout string }
+type Names struct{ Requests, PingPong, MaxResponses, MaxDuration, Empty, Timeout string }
 
 // Flags are the names of the options on a command line, and Fields those in a service file.
 var (
-	Flags  = Names{"--messages", "--ping-pong", "--stream-messages", "--stream-duration", "--timeout"}
-	Fields = Names{"stream.requests", "stream.ping_pong", "stream.messages", "stream.duration", "caller.timeout"}
+	Flags  = Names{"--messages", "--ping-pong", "--stream-messages", "--stream-duration", "--stream-empty", "--timeout"}
+	Fields = Names{"stream.requests", "stream.ping_pong", "stream.messages", "stream.duration", "stream.empty: true", "caller.timeout"}
 )
 
 // New returns how to call a method; nil: the method is unary.
@@ -96,7 +96,7 @@ func (s *Stream) CheckEnded(responses int) error {
 	if !s.NeedsResponse || responses > 0 {
 		return nil
 	}
-	return fmt.Errorf("no response within %s %s; if a stream may be empty, set stream.empty: true", s.names.MaxDuration, s.MaxDuration)
+	return fmt.Errorf("no response within %s %s; if a stream may be empty, set %s", s.names.MaxDuration, s.MaxDuration, s.names.Empty)
 }
 
 // CheckAnswered returns an error if a call that has ended got no response, and a condition needs one.
