@@ -3,7 +3,6 @@ package analysis
 import (
 	"fmt"
 	"math"
-	"strconv"
 
 	"rpclab/internal/pace/search"
 	"rpclab/internal/result"
@@ -77,4 +76,10 @@ func generatorLimitOf(probes []result.Probe) string {
 	return text
 }
 
-func rateText(rate float64) string { return strconv.FormatFloat(rate, 'f', -1, 64) + "/s" }
+// rateText has three digits of a rate, or all of those before the decimal point.
+func rateText(rate float64) string {
+	if rate < 99.5 {
+		return fmt.Sprintf("%.3g/s", rate)
+	}
+	return fmt.Sprintf("%.0f/s", rate)
+}

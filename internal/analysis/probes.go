@@ -11,14 +11,18 @@ import (
 )
 
 // ProbeLimit says how the load generator limited a probe of a search; "": not at all, or the objective was met all the same.
-// An objective that was missed at a percentile is judged by the lateness at that percentile, too. One that was met says
-// nothing about the rate of the probe if half of the calls were sent so late that the generator made another rate.
+// An objective that was missed at a percentile is judged by the lateness at that percentile, too. One that was missed by
+// the statuses of servers is not judged by lateness, which causes none. One that was met says nothing about the rate of the
+// probe if half of the calls were sent so late that the generator made another rate.
 func ProbeLimit(probe result.Trial, slo condition.Condition, due time.Duration) (limited string) {
 	m := probe.Measures
 	if len(slo.Check(m)) == 0 {
 		if m.Lateness.P50 > mostLateOfWindow*result.Milliseconds(due) {
 			return probe.Limited
 		}
+		return ""
+	}
+	if slo.FailsByStatus(m) {
 		return ""
 	}
 	limited = probe.Limited

@@ -12,6 +12,7 @@ import (
 	"rpclab/internal/experiment"
 	"rpclab/internal/pace/search"
 	"rpclab/internal/result"
+	reasons "rpclab/internal/result/failure"
 )
 
 // searchOf searches with loads whose measures a function computes from the rate (calls/s).
@@ -101,8 +102,42 @@ func TestAProbeThatTheGeneratorLimitedIsNotAFailureOfTheServers(t *testing.T) {
 		return trial
 	})
 	c := trial.Capacity
-	if want := fmt.Sprintf("at %v/s rpclab sent calls late", lowestLimited(c.Probes)); c.End != string(search.GeneratorLimited) || trial.Limited != want || trial.Failed != "" {
+	if want := fmt.Sprintf("at %.0f/s rpclab sent calls late", lowestLimited(c.Probes)); c.End != string(search.GeneratorLimited) || trial.Limited != want || trial.Failed != "" {
 		t.Errorf("found %+v, limited %q, failed %q", *c, trial.Limited, trial.Failed)
+	}
+}
+
+// No lateness makes a server fail calls. It can make calls fail at their deadline, or be dropped.
+func TestALateProbeFailsByTheStatusesOfTheServer(t *testing.T) {
+	for name, c := range map[string]struct {
+		slo     string
+		errors  map[string]uint64
+		reasons map[string][]reasons.Reason
+		dropped uint64
+		end     search.End
+	}{
+		"statuses":                       {"errors < 1%", map[string]uint64{"UNAVAILABLE": 33}, nil, 0, search.LowestFails},
+		"statuses, and a met latency":    {"p99 < 5s and errors < 1%", map[string]uint64{"HTTP_503": 33}, nil, 0, search.LowestFails},
+		"statuses of a code":             {"errors.UNAVAILABLE == 0", map[string]uint64{"UNAVAILABLE": 1}, nil, 0, search.LowestFails},
+		"statuses, in the latency":       {"p95 < 5ms", map[string]uint64{"UNAVAILABLE": 33}, nil, 0, search.LowestFails},
+		"too few statuses":               {"errors < 10%", map[string]uint64{"UNAVAILABLE": 5, "DEADLINE_EXCEEDED": 6}, nil, 0, search.GeneratorLimited},
+		"too few statuses for a latency": {"p95 < 5ms", map[string]uint64{"UNAVAILABLE": 2, "CANCELLED": 30}, nil, 0, search.GeneratorLimited},
+		"deadlines":                      {"errors < 1%", map[string]uint64{"DEADLINE_EXCEEDED": 33}, nil, 0, search.GeneratorLimited},
+		"cancelled":                      {"errors < 1%", map[string]uint64{"CANCELLED": 33}, nil, 0, search.GeneratorLimited},
+		"dropped":                        {"errors < 1%", nil, nil, 33, search.GeneratorLimited},
+		"no free port": {"errors < 1%", map[string]uint64{"UNAVAILABLE": 33},
+			map[string][]reasons.Reason{"UNAVAILABLE": {{Message: "connect: cannot assign requested address", Calls: 33}}}, 0, search.GeneratorLimited},
+	} {
+		trial := searchOf(t, c.slo, func(float64) (trial result.Trial) {
+			trial.Calls, trial.Dropped, trial.Errors, trial.Reasons = 100, c.dropped, c.errors, c.reasons
+			trial.Latency = result.Histogram{P50: 1, P95: 1000, P99: 1000, Max: 1000, Lost: trial.Measures.Lost()}
+			trial.AnsweredLatency = &result.Histogram{P50: 1, P95: 1, P99: 1, Max: 1}
+			trial.Limited = "rpclab sent calls late"
+			return trial
+		})
+		if found := trial.Capacity; found.End != string(c.end) {
+			t.Errorf("%s: the search for %s ended with %q, want %q: %q", name, c.slo, found.End, c.end, trial.Failed)
+		}
 	}
 }
 

@@ -100,6 +100,36 @@ func (c Condition) TooSlow(m result.Measures) (figures []string) {
 	return figures
 }
 
+// FailsByStatus reports whether a comparison of errors, or the upper limit of a percentile of the latency, fails by those calls
+// alone that servers failed with a status. However late such a call was sent, it failed by its status.
+func (c Condition) FailsByStatus(m result.Measures) bool {
+	only := failedByStatus(m)
+	percentiles := c.TooSlow(m)
+	return slices.ContainsFunc(c.comparisons, func(one comparison) bool {
+		ofErrors := one.name == "errors" || strings.HasPrefix(one.name, errorsOf)
+		return ofErrors && one.check(m) != "" && one.check(only) != ""
+	}) || slices.ContainsFunc(percentiles, func(name string) bool {
+		return name[0] == 'p' && result.Histogram{Lost: only.Lost()}.Figure(name).Lower
+	})
+}
+
+// failedByStatus are measures in which only the calls that servers failed with a status count as failed: neither those that
+// were dropped, or that rpclab ended at a deadline or the end of a probe, nor those that failed at a limit of the client.
+func failedByStatus(m result.Measures) result.Measures {
+	only := result.Measures{Calls: m.Calls + m.Dropped, Errors: map[string]uint64{}}
+	for code, calls := range m.Errors {
+		for _, reason := range m.Reasons[code] {
+			if failure.Limit(reason.Message) != "" {
+				calls -= min(reason.Calls, calls)
+			}
+		}
+		if !slices.Contains([]string{"DEADLINE_EXCEEDED", "CANCELLED", "CLIENT_EXITED", failure.OtherCodes}, code) {
+			only.Errors[code] = calls
+		}
+	}
+	return only
+}
+
 // check returns why the comparison does not hold; "": it holds.
 func (c comparison) check(m result.Measures) string {
 	got, known := c.metric.of(m)
