@@ -198,6 +198,19 @@ func hasCalls(d result.Document) bool {
 	return slices.ContainsFunc(d.Arms, func(a result.Arm) bool { return a.Calls+a.Dropped > 0 })
 }
 
+// covered says what of a run that an interrupt ended is in its result; "": nothing.
+func covered(d result.Document) string {
+	if hasCalls(d) {
+		return "the calls made so far"
+	}
+	for _, arm := range d.Arms {
+		if slices.ContainsFunc(arm.Trials, func(t result.Trial) bool { return t.Capacity != nil && len(t.Capacity.Probes) > 0 }) {
+			return "the probes that ended"
+		}
+	}
+	return ""
+}
+
 // reportGates prints a line for each gate that did not pass and a summary, and returns errGate if a
 // gate failed.
 func (f gateFlags) reportGates(out io.Writer, c result.Comparison) error {

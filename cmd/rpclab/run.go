@@ -205,8 +205,8 @@ func (f runFlags) runAndReport(c *cobra.Command, plan lab.Plan, commandLine stri
 		return err
 	}
 	document.Assertions = checkArms(assertions, document.Arms) // also of a run that ended early
-	called := hasCalls(document)
-	if files := f.outputs.files(); errors.Is(err, context.Canceled) && !called && len(files) > 0 {
+	called, covers := hasCalls(document), covered(document)
+	if files := f.outputs.files(); errors.Is(err, context.Canceled) && covers == "" && len(files) > 0 {
 		fmt.Fprintf(c.ErrOrStderr(), "rpclab: no call was measured before the interrupt, so rpclab does not write %s\n", strings.Join(files, ", "))
 		f.outputs = f.outputs.withoutFiles()
 	}
@@ -214,8 +214,8 @@ func (f runFlags) runAndReport(c *cobra.Command, plan lab.Plan, commandLine stri
 	if written == nil && !f.keeping.noStore && !f.progress.quiet && !errors.Is(err, result.ErrStore) {
 		printReportHint(c, f.outputs, document, document.ID)
 	}
-	if errors.Is(err, context.Canceled) && isLoad(document) && called {
-		err = errors.Join(fmt.Errorf("%w; the result covers the calls made so far", context.Canceled), withoutInterrupt(err))
+	if errors.Is(err, context.Canceled) && isLoad(document) && covers != "" {
+		err = errors.Join(fmt.Errorf("%w; the result covers %s", context.Canceled, covers), withoutInterrupt(err))
 	}
 	var failed error
 	if !document.Partial { // else the gates were not tested

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -53,6 +54,48 @@ func TestReportsStopAtTheFirstSignal(t *testing.T) {
 				t.Errorf("the files %v are left (%v), want none", left, err)
 			}
 		})
+	}
+}
+
+// TestAnInterruptedSearchKeepsItsProbes interrupts a search in its second or third probe, all of which hold.
+func TestAnInterruptedSearchKeepsItsProbes(t *testing.T) {
+	t.Parallel()
+	const first = 50 // calls of the first probe, at most
+	var calls atomic.Int64
+	second := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		if calls.Add(1) == first+10 {
+			close(second)
+		}
+	}))
+	defer server.Close()
+	file := filepath.Join(t.TempDir(), "out.json")
+	c := command(t, t.TempDir(), "load", "--http", "GET", "--search", "p99 < 10s", "--search-to", "10000", "--duration", "1s", "--no-wait", "--json", file, server.URL)
+	var output bytes.Buffer
+	c.Stdout, c.Stderr = &output, &output
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- c.Wait() }()
+	select {
+	case <-second:
+	case err := <-ended:
+		t.Fatalf("the load ended (%v) in its first probe:\n%s", err, &output)
+	}
+	if err := c.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+	text, err := os.ReadFile(file)
+	if code := c.ProcessState.ExitCode(); code != 130 || err != nil || !strings.Contains(string(text), `"duration_ms": 250`) {
+		t.Errorf("exit code %d, the file has %q (%v), want 130 and the probes:\n%s", code, text, err, &output)
+	}
+	said := strings.Join(strings.Fields(output.String()), " ")
+	for _, want := range []string{" in a short probe, ", "interrupted, before a probe of full length", "the result covers the probes that ended"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("the output lacks %q:\n%s", want, &output)
+		}
 	}
 }
 

@@ -58,11 +58,16 @@ func found(c result.Capacity, limited string) string {
 		made = "1 probe"
 	}
 	text := fmt.Sprintf("%s holds in none of %s", c.SLO, made)
+	highest, full := highestHeld(c.Probes)
 	switch {
 	case c.Holds > 0 && c.Fails > 0:
 		text = fmt.Sprintf("%s holds at %s/s and fails at %s/s, %s", c.SLO, rate(c.Holds), rate(c.Fails), made)
 	case c.Holds > 0:
 		text = fmt.Sprintf("%s holds at %s/s, %s", c.SLO, rate(c.Holds), made)
+	case highest > 0:
+		text = fmt.Sprintf("%s holds at %s/s in a short probe, %s", c.SLO, rate(highest), made)
+	case len(c.Probes) == 0 && c.End == string(search.Interrupted):
+		return fmt.Sprintf("the search for %s was interrupted in its first probe", c.SLO)
 	}
 	switch search.End(c.End) {
 	case search.OutOfProbes:
@@ -70,16 +75,33 @@ func found(c result.Capacity, limited string) string {
 	case search.HighestHolds:
 		text += "; that is the highest rate (--search-to)"
 	case search.GeneratorLimited:
-		if c.Holds > 0 {
+		switch {
+		case c.Holds > 0:
 			text += "; above that"
-		} else {
+		case highest > 0:
+			text += "; in those of full length"
+		default:
 			text += ", because"
 		}
 		text += " the load generator was the bottleneck: " + limited
 	case search.Interrupted:
 		text += "; then the search was interrupted"
+		if !full {
+			text += ", before a probe of full length"
+		}
 	}
 	return text
+}
+
+// highestHeld returns the highest rate of a short probe that held; 0: none did. full says that there is a probe of full length.
+func highestHeld(probes []result.Probe) (rate float64, full bool) {
+	for _, p := range probes {
+		full = full || p.Full
+		if p.Held && !p.Full {
+			rate = max(rate, p.Rate)
+		}
+	}
+	return rate, full
 }
 
 // probes prints latency against rate.

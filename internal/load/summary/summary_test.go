@@ -2,6 +2,7 @@ package summary_test
 
 import (
 	"bytes"
+	"cmp"
 	"math"
 	"regexp"
 	"strings"
@@ -144,6 +145,29 @@ func TestSummaryOfASearch(t *testing.T) {
 		arm.Trials = append(arm.Trials, trial)
 	}
 	testkit.Golden(t, "search.txt", summaryText(t, document))
+}
+
+// A search that ends before a probe of full length still found something in its short probes.
+func TestSummaryOfASearchThatWasInterrupted(t *testing.T) {
+	short := result.Probe{Rate: 171.3, DurationMS: 500, Held: true, Calls: 86, P50: 0.4, P99: 3.1}
+	faster, failed, full := short, short, short
+	faster.Rate, failed.Rate, failed.Held, full.Rate, full.Full = 3083, 9249, false, 2900, true
+	for want, c := range map[string]result.Capacity{
+		"p99 < 50ms holds at 3,083/s in a short probe, 2 probes; then the search was interrupted, before a probe of full length": {Probes: []result.Probe{short, faster}},
+		"p99 < 50ms holds at 3,083/s in a short probe, 3 probes; then the search was interrupted, before a probe of full length": {Probes: []result.Probe{short, faster, failed}},
+		"p99 < 50ms holds in none of 1 probe; then the search was interrupted, before a probe of full length":                    {Probes: []result.Probe{failed}},
+		"p99 < 50ms holds at 2,900/s, 3 probes; then the search was interrupted":                                                 {Holds: 2900, Probes: []result.Probe{short, faster, full}},
+		"p99 < 50ms holds at 3,083/s in a short probe, 2 probes; more would be needed for the precision":                         {End: "used up", Probes: []result.Probe{short, faster}},
+		"the search for p99 < 50ms was interrupted in its first probe":                                                           {},
+	} {
+		document := stalled()
+		c.SLO, c.End = "p99 < 50ms", cmp.Or(c.End, "interrupted")
+		document.Arms[0].Measures, document.Arms[0].Capacity = result.Measures{}, &result.Capacities{}
+		document.Arms[0].Trials = []result.Trial{{Round: 1, Capacity: &c, Failed: "interrupted"}}
+		if text := strings.ReplaceAll(summaryText(t, document), "\n", " "); !strings.Contains(text, " "+want+" ") {
+			t.Errorf("the summary lacks %q:\n%s", want, text)
+		}
+	}
 }
 
 // The bars of few successful calls would hide how many were lost.
