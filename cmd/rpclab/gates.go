@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -198,17 +199,34 @@ func hasCalls(d result.Document) bool {
 	return slices.ContainsFunc(d.Arms, func(a result.Arm) bool { return a.Calls+a.Dropped > 0 })
 }
 
-// covered says what of a run that an interrupt ended is in its result; "": nothing.
-func covered(d result.Document) string {
-	if hasCalls(d) {
-		return "the calls made so far"
-	}
+// trialsOf are the trials of all arms.
+func trialsOf(d result.Document) (all []result.Trial) {
 	for _, arm := range d.Arms {
-		if slices.ContainsFunc(arm.Trials, func(t result.Trial) bool { return t.Capacity != nil && len(t.Capacity.Probes) > 0 }) {
-			return "the probes that ended"
+		all = append(all, arm.Trials...)
+	}
+	return all
+}
+
+// covered says what of a run that an interrupt ended is in its result, and if that is nothing, what did not end.
+func covered(d result.Document) (covers, missing string) {
+	missing = "no call was measured"
+	for _, t := range trialsOf(d) {
+		switch {
+		case t.Capacity != nil && len(t.Capacity.Probes) > 0:
+			covers = cmp.Or(covers, "the probes that ended")
+		case t.Capacity != nil:
+			missing = "no probe had ended"
+		case t.Failed != "":
+			missing = "no round had ended"
 		}
 	}
-	return ""
+	switch {
+	case hasCalls(d) && missing == "no round had ended":
+		covers = "the rounds that ended"
+	case hasCalls(d):
+		covers = "the calls made so far"
+	}
+	return covers, missing
 }
 
 // reportGates prints a line for each gate that did not pass and a summary, and returns errGate if a

@@ -205,13 +205,15 @@ func (f runFlags) runAndReport(c *cobra.Command, plan lab.Plan, commandLine stri
 		return err
 	}
 	document.Assertions = checkArms(assertions, document.Arms) // also of a run that ended early
-	called, covers := hasCalls(document), covered(document)
-	if files := f.outputs.files(); errors.Is(err, context.Canceled) && covers == "" && len(files) > 0 {
-		fmt.Fprintf(c.ErrOrStderr(), "rpclab: no call was measured before the interrupt, so rpclab does not write %s\n", strings.Join(files, ", "))
+	called := hasCalls(document)
+	covers, missing := covered(document)
+	empty := covers == "" && errors.Is(err, context.Canceled)
+	if files := f.outputs.files(); empty && len(files) > 0 {
+		fmt.Fprintf(c.ErrOrStderr(), "rpclab: %s before the interrupt, so rpclab does not write %s\n", missing, strings.Join(files, ", "))
 		f.outputs = f.outputs.withoutFiles()
 	}
 	written := f.outputs.write(c, document)
-	if written == nil && !f.keeping.noStore && !f.progress.quiet && !errors.Is(err, result.ErrStore) {
+	if written == nil && !empty && !f.keeping.noStore && !f.progress.quiet && !errors.Is(err, result.ErrStore) {
 		printReportHint(c, f.outputs, document, document.ID)
 	}
 	if errors.Is(err, context.Canceled) && isLoad(document) && covers != "" {

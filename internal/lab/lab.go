@@ -31,6 +31,7 @@ import (
 
 	"rpclab/internal/analysis"
 	"rpclab/internal/experiment"
+	"rpclab/internal/load"
 	"rpclab/internal/measure"
 	"rpclab/internal/process/running"
 	"rpclab/internal/result"
@@ -146,7 +147,9 @@ func (r *run) measureTrials(ctx context.Context) (failed error) {
 		r.doc.FaultProxies = runner.proxyCosts
 		if err != nil {
 			failed = fmt.Errorf("round %d, arm %s: %w", t.Round, t.Arm, err)
-			if measured.Capacity != nil || measured.Calls+measured.Dropped > 0 { // an interrupted search, or a load of a target
+			// A load says that its last round is not kept; an experiment, of how many rounds its result is.
+			interrupted := measured.Failed != "" && r.plan.Name == load.Experiment
+			if measured.Capacity != nil || measured.Calls+measured.Dropped > 0 || interrupted { // an interrupted search, or a load
 				failed = errors.Join(failed, r.addTrials([]trial{t}, []result.Trial{measured}))
 			}
 			break

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ type liveTotals struct {
 	ended  []bool              // callers whose share of the load has ended
 	load   int                 // from 1
 	failed uint64              // calls since the load started
+	calls  uint64              // that ended since the load started
 	counts Live                // since the last total
 	report func(Live)
 }
@@ -29,7 +31,7 @@ func (l *liveTotals) reset() {
 	defer l.mu.Unlock()
 	clear(l.latest)
 	clear(l.ended)
-	l.failed, l.counts = 0, Live{}
+	l.failed, l.calls, l.counts = 0, 0, Live{}
 	l.load++
 }
 
@@ -38,6 +40,16 @@ func (l *liveTotals) end(caller int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ended[caller] = true
+}
+
+// interrupted says what an interrupt ends: a load of which callers have sent no measurement.
+func (l *liveTotals) interrupted() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.calls == 0 {
+		return "interrupted in its first second; its calls are not kept"
+	}
+	return fmt.Sprintf("interrupted after at least %d calls, which are not kept", l.calls)
 }
 
 // add adds a snapshot, and reports the total when every caller whose load continues has sent one.
@@ -75,6 +87,7 @@ func (l *liveTotals) add(caller int, s measure.Snapshot) {
 
 // count adds the counts of a caller to the total.
 func (l *liveTotals) count(s measure.Snapshot) {
+	l.calls += s.Calls
 	l.counts.Dropped += s.Dropped
 	l.failed += s.Dropped
 	for code, n := range s.Errors {

@@ -54,5 +54,8 @@ func (r *trialRunner) runTrial(ctx context.Context, t trial) (measured result.Tr
 			func(step string) { r.progress.doing(t.Trial, step) })
 	}
 	r.progress.measuring()
-	return s.loader.load(ctx, measured, loadRequest{Pace: t.load})
+	if measured, err = s.loader.load(ctx, measured, loadRequest{Pace: t.load}); err != nil && ctx.Err() != nil {
+		measured.Failed = s.loader.callers.live.interrupted()
+	}
+	return measured, err
 }

@@ -99,6 +99,59 @@ func TestAnInterruptedSearchKeepsItsProbes(t *testing.T) {
 	}
 }
 
+// TestAnInterruptedRoundOfAServiceSaysThatItsCallsAreNotKept interrupts the first or the second round, whose calls the
+// progress has shown.
+func TestAnInterruptedRoundOfAServiceSaysThatItsCallsAreNotKept(t *testing.T) {
+	t.Parallel()
+	for calls, want := range map[int64][]string{
+		250: {"round 1 gave no measurement: interrupted after ", " calls, which are not kept", "no round had ended before the interrupt, so rpclab does not write "},
+		550: {"round 2 gave no measurement: interrupted after ", " calls, which are not kept", "the result covers the rounds that ended", "Show this report again"},
+	} {
+		var made atomic.Int64
+		enough := make(chan struct{})
+		server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			if made.Add(1) == calls {
+				close(enough)
+			}
+		}))
+		defer server.Close()
+		dir := t.TempDir()
+		service, file := filepath.Join(dir, "service.yaml"), filepath.Join(dir, "out.json")
+		text := "service: t\nserver: {addresses: [\"" + server.Listener.Addr().String() + "\"]}\ncalls: {get: {http: GET, path: /}}\n"
+		if err := os.WriteFile(service, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c := command(t, t.TempDir(), "load", "--service", service, "--rate", "100", "--duration", "3s", "--rounds", "3", "--no-wait", "--json", file)
+		var output bytes.Buffer
+		c.Stdout, c.Stderr = &output, &output
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- c.Wait() }()
+		select {
+		case <-enough:
+		case err := <-ended:
+			t.Fatalf("the load ended (%v) before %d calls:\n%s", err, calls, &output)
+		}
+		if err := c.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		<-ended
+		said := strings.Join(strings.Fields(output.String()), " ")
+		for _, text := range want {
+			if !strings.Contains(said, strings.TrimSpace(text)) {
+				t.Errorf("the output lacks %q:\n%s", text, &output)
+			}
+		}
+		_, err := os.Stat(file)
+		first := calls < 300
+		if c.ProcessState.ExitCode() != 130 || first != os.IsNotExist(err) || strings.Contains(said, "no call was measured") || first && strings.Contains(said, "Show this report again") {
+			t.Errorf("after %d calls: exit code %d, the file: %v:\n%s", calls, c.ProcessState.ExitCode(), err, &output)
+		}
+	}
+}
+
 // TestAnInterruptBeforeTheFirstMeasuredCallKeepsTheFile interrupts a load in its warm-up.
 func TestAnInterruptBeforeTheFirstMeasuredCallKeepsTheFile(t *testing.T) {
 	t.Parallel()
