@@ -151,8 +151,8 @@ func TestAKillWhoseResponseIsLostSucceeds(t *testing.T) {
 
 func TestAnAgentReapsOrphans(t *testing.T) {
 	agentProcess, address := startAgent(t, nil)
-	// The grandchild is in another session, so a signal to the process group does not reach it.
-	p := attach(t, address, "sh", "-c", `setsid sh -c 'echo $$; exec sleep 0.5' & cat`)
+	// The agent kills the grandchild too, which is in another session. It is an orphan then.
+	p := attach(t, address, "sh", "-c", `setsid sh -c 'echo $$; exec sleep 60' & cat`)
 	orphan := readLine(t, bufio.NewReader(p.Stdout()))
 	p.Kill()
 	testkit.AwaitFor(t, time.Minute, "the orphan is reaped", func() bool {

@@ -82,6 +82,18 @@ func residentMemory(pid int) uint64 {
 	return pages * uint64(os.Getpagesize())
 }
 
+// StartTime returns when a process started, in clock ticks since boot: proc(5), stat, starttime. It is 0 for a process
+// that has ended.
+func StartTime(pid int) uint64 {
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	if len(fields) < 20 {
+		return 0
+	}
+	ticks, _ := strconv.ParseUint(fields[19], 10, 64)
+	return ticks
+}
+
 // ProcessTree returns the ids of a process and its descendants, or nil for a process that has ended.
 func ProcessTree(pid int) []int {
 	tasks := "/proc/" + strconv.Itoa(pid) + "/task/"

@@ -55,6 +55,9 @@ func residentMemory(pid int) uint64 {
 // ProcessTree returns the process alone.
 func ProcessTree(pid int) []int { return []int{pid} }
 
+// StartTime returns 0.
+func StartTime(int) uint64 { return 0 }
+
 // Listeners returns none.
 func Listeners(string) (pids []int, listening bool) { return nil, false }
 

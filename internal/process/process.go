@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -48,6 +50,10 @@ type Process struct {
 	log  tail
 	done chan struct{}
 	err  error
+	self member
+
+	mu          sync.Mutex
+	descendants []member // that were seen, to kill those that remain when the process has exited
 }
 
 // Start starts a child in a process group of its own, so that an interrupt from the terminal
@@ -85,11 +91,15 @@ func Start(spec Spec) (*Process, error) {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := startOn(spec.Processors, child.cmd.Start)
+		if err == nil {
+			child.self = memberOf(child.Pid())
+		}
 		started <- err
 		if err == nil {
 			child.err = child.cmd.Wait()
 			// Kill the processes that the child leaves behind. The group keeps its id while it has members.
 			_ = syscall.Kill(-child.cmd.Process.Pid, syscall.SIGKILL)
+			child.killDescendants()
 			close(child.done)
 		}
 	}()
@@ -138,21 +148,53 @@ func (p *Process) Err() error { return p.err }
 // Log returns the last lines that the process wrote.
 func (p *Process) Log() string { return p.log.String() }
 
-// Signal sends a signal. It returns nil if the process has ended.
+// Signal sends a signal. It returns nil if the process has ended. If the process exits, its descendants are killed.
 func (p *Process) Signal(signal os.Signal) error {
+	p.RememberDescendants()
 	if err := p.cmd.Process.Signal(signal); err != nil && err != os.ErrProcessDone {
 		return fmt.Errorf("signal process %d: %w", p.Pid(), err)
 	}
 	return nil
 }
 
-// Suspend suspends the process and the processes that it started; Resume resumes them.
-func (p *Process) Suspend() error { return p.signalGroup(syscall.SIGSTOP) }
+// RememberDescendants has the processes killed that the process has started and leaves behind when it exits. Those in its
+// process group are killed anyway; others can only be found while the process runs.
+func (p *Process) RememberDescendants() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, m := range family(p.self) {
+		if m != p.self && !slices.Contains(p.descendants, m) {
+			p.descendants = append(p.descendants, m)
+		}
+	}
+}
+
+// killDescendants kills those that remain, with what they have started since.
+func (p *Process) killDescendants() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, m := range p.descendants {
+		kill(m)
+	}
+}
+
+// Suspend suspends the process and its descendants; Resume resumes them.
+func (p *Process) Suspend() error {
+	err := p.signalGroup(syscall.SIGSTOP)
+	_, missed := suspend(p.self)
+	return errors.Join(err, missed)
+}
 
 // Resume ends Suspend.
-func (p *Process) Resume() error { return p.signalGroup(syscall.SIGCONT) }
+func (p *Process) Resume() error {
+	var err error
+	for _, m := range family(p.self) {
+		err = errors.Join(err, m.signal(syscall.SIGCONT))
+	}
+	return errors.Join(err, p.signalGroup(syscall.SIGCONT))
+}
 
-// signalGroup sends a signal to the process and the processes that it started, among them the one of [guard].
+// signalGroup sends a signal to the process group of the process, to which the process of [guard] belongs.
 func (p *Process) signalGroup(signal syscall.Signal) error {
 	select {
 	case <-p.done: // another process may have the id now
@@ -178,8 +220,9 @@ func (p *Process) StopBy(signal syscall.Signal, grace time.Duration) {
 	}
 }
 
-// Kill kills the process and its group and returns when it has ended.
+// Kill kills the process, its descendants and its group, and returns when it has ended.
 func (p *Process) Kill() {
+	kill(p.self)
 	_ = p.signalGroup(syscall.SIGKILL)
 	<-p.done
 }

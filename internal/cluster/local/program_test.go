@@ -87,8 +87,12 @@ func TestAProgramIsNeitherSlowNorFailsWithoutAFaultProxy(t *testing.T) {
 }
 
 func TestTheProcessesThatAProgramStartsArePausedMeasuredAndEnded(t *testing.T) {
+	testChildren(t, script(t, "wait"))
+}
+
+func testChildren(t *testing.T, program *cluster.Program) {
 	c := newCluster(t, local.Options{})
-	d := deploy(t, c, cluster.Spec{Program: script(t, "wait"), Replicas: 2})
+	d := deploy(t, c, cluster.Spec{Program: program, Replicas: 2})
 	if err := d.ResetUsage(); err != nil {
 		t.Fatal(err)
 	}
@@ -110,11 +114,21 @@ func TestTheProcessesThatAProgramStartsArePausedMeasuredAndEnded(t *testing.T) {
 	if after := d.Usage()["greeter-0"]; after.CPU < busy.CPU {
 		t.Errorf("after the kill the usage is %+v, want at least %+v", after, busy)
 	}
+	stopped := ready(d)[0].Addr.String()
+	must(t)(d.Stop(t.Context(), 1))
+	testkit.Await(t, "greeter-3 replaces greeter-1", func() bool { return slices.Equal(ids(ready(d)), []string{"greeter-2", "greeter-3"}) })
+	last := ready(d)[0].Addr.String()
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if left := children(t); len(left) > 0 {
 		t.Errorf("processes are left: %v", left)
+	}
+	for _, address := range []string{stopped, last} {
+		testkit.Await(t, "nobody listens at "+address, func() bool {
+			conn, err := net.Dial("tcp", address)
+			return err != nil || conn.Close() != nil
+		})
 	}
 }
 
