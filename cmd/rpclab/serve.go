@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -131,13 +130,16 @@ func outcome(d result.Document, err error) string {
 	return "finished"
 }
 
-// experiments are the experiments that the page offers: the built-in ones and the files.
+// experiments are the experiments that the page offers: the built-in ones and the files. Each has the name under which
+// its runs are stored.
 func (f serveFlags) experiments() (all []web.Experiment, err error) {
+	owners := map[string]string{web.OneLoad: "a load on a service"}
 	for _, name := range experiments.Names() {
 		file, doc, err := experiments.Open(name)
 		if err != nil {
 			return nil, err
 		}
+		owners[name] = "a built-in experiment"
 		all = append(all, web.Experiment{Name: name, RunName: name, File: file, Doc: doc})
 	}
 	for _, path := range f.files {
@@ -148,13 +150,15 @@ func (f serveFlags) experiments() (all []web.Experiment, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("--experiment: %w", err)
 		}
-		name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".yaml"), ".yml")
-		for _, other := range append(all, web.Experiment{Name: web.OneLoad}) {
-			if other.Name == name {
-				return nil, fmt.Errorf("--experiment %s: the name %s is taken; rename the file", path, name)
-			}
+		read, err := experiment.Read(file, doc, lab.Vocabulary())
+		if err != nil {
+			return nil, fmt.Errorf("--experiment: %w", err)
 		}
-		all = append(all, web.Experiment{Name: name, RunName: path, File: file, Doc: doc})
+		if owner, taken := owners[read.Name]; taken {
+			return nil, fmt.Errorf("--experiment %s: the page cannot tell its runs from those of %s, which has the name %s, too: change the field experiment", path, owner, read.Name)
+		}
+		owners[read.Name] = "--experiment " + path
+		all = append(all, web.Experiment{Name: read.Name, RunName: path, File: file, Doc: doc})
 	}
 	return all, nil
 }
