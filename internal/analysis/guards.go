@@ -214,8 +214,12 @@ func tooFewCalls(m metric, d result.Document, arm result.Arm) reason {
 		return reason{}
 	}
 	needed := math.Ceil(10/m.tail - 1e-6)
-	return reason{fmt.Sprintf("a trial of %s has %d calls; %s needs %.0f, so that ten calls exceed it: %s",
-		arm.Name, fewest, m.short(), needed, moreCalls(d, arm, needed)),
+	counted := fmt.Sprintf("a trial of %s has", arm.Name)
+	if tookTurns(d.ArmsByKey()[arm.Key()]) && !tookTurns(arm) { // one group, which has all cycles
+		counted = fmt.Sprintf("all trials of %s together have", arm.Name)
+	}
+	return reason{fmt.Sprintf("%s %d calls; %s needs %.0f, so that ten calls exceed it: %s",
+		counted, fewest, m.short(), needed, moreCalls(d, arm, needed)),
 		result.Cause{Kind: result.CauseCalls, Have: float64(fewest), Needed: needed}}
 }
 

@@ -55,6 +55,47 @@ func TestACoarseClockBarsOnlySimilarMedians(t *testing.T) {
 	}
 }
 
+// Cycles are merged into one group if fewer of them have too few calls.
+func TestTooFewCallsOfAllTrialsAreNotThoseOfOne(t *testing.T) {
+	run := func(inTurns bool) result.Document {
+		d := runOf(t, 10)
+		d.Arms = []result.Arm{{Name: "new"}, {Name: "pool"}}
+		for i := range d.Arms {
+			for round := range 4 {
+				one := trial(t, round+1, 10, 60)
+				if inTurns {
+					one = inBlocks(t, round+1, 1+2*round, 30, 10, 10)
+				}
+				d.Arms[i].Trials = append(d.Arms[i].Trials, one)
+			}
+		}
+		d.Baseline = "pool"
+		return d
+	}
+	for inTurns, want := range map[bool]string{false: "a trial of new has 60 calls", true: "all trials of new together have 240 calls"} {
+		d := run(inTurns)
+		reasons := map[string]string{}
+		for _, v := range Assemble(d).Verdicts {
+			if v.Metric == "latency_p99" {
+				reasons["in the run, "] = "in the run, " + v.Reason
+			}
+		}
+		for _, r := range Compare(d, d, CompareOptions{}).Ratios {
+			if r.Metric == "latency_p99" && r.Arm == "new" {
+				reasons["in A, "] = r.Reason
+			}
+		}
+		for where, reason := range reasons {
+			if !strings.HasPrefix(reason, where+want+"; p99 needs 1000") {
+				t.Errorf("in turns %v: %q, want that %s%s", inTurns, reason, where, want)
+			}
+		}
+		if len(reasons) != 2 {
+			t.Errorf("in turns %v: the reasons are %q, want those of a run and of two", inTurns, reasons)
+		}
+	}
+}
+
 // The flag is left out if the run sweeps the number of calls.
 func TestTooFewCallsNameTheFlagForMore(t *testing.T) {
 	for name, c := range map[string]struct {
