@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,39 +50,73 @@ run. 'rpclab runs import' stores them on another machine.`,
 					}
 				}
 			}
-			draw := func(w io.Writer) error { return export(c.Context(), w, runs, refs, keepPaths) }
+			e := runExport{keepPaths: keepPaths, skip: all}
+			draw := func(w io.Writer) error { return e.write(c.Context(), w, runs, refs) }
 			if output == "-" {
-				return draw(c.OutOrStdout())
+				return cmp.Or(draw(c.OutOrStdout()), e.left())
 			}
 			if err := writeFile(output, draw); err != nil {
 				return err
 			}
-			fmt.Fprintf(c.OutOrStdout(), "exported %s to %s\n", runCount(len(refs)), output)
-			return nil
+			fmt.Fprintf(c.OutOrStdout(), "exported %s to %s\n", runCount(len(refs)-len(e.leftOut)), output)
+			return e.left()
 		})),
 	}
 	flags := command.Flags()
 	flags.StringVarP(&output, "output", "o", "", "`file` to write; - is standard output")
-	flags.BoolVar(&all, "all", false, "export all runs that are not in progress")
+	flags.BoolVar(&all, "all", false, "export all runs that are not in progress and can be read")
 	flags.BoolVar(&keepPaths, "keep-paths", false, "leave absolute paths in the documents (default: only the last element of each, so that the archive can be shared)")
 	return command
 }
 
-func export(ctx context.Context, w io.Writer, runs *storedRuns, refs []string, keepPaths bool) error {
+// runExport writes runs to an archive.
+type runExport struct {
+	keepPaths bool
+	skip      bool // leave out runs whose documents cannot be read
+	leftOut   []error
+}
+
+func (e *runExport) write(ctx context.Context, w io.Writer, runs *storedRuns, refs []string) error {
 	archive := result.NewArchive(w)
 	for _, ref := range refs {
 		d, err := runs.load(ctx, ref)
+		if e.skip && (errors.Is(err, result.ErrUnreadable) || errors.Is(err, result.ErrNewer) || errors.Is(err, result.ErrSchema)) {
+			e.leftOut = append(e.leftOut, err)
+			continue
+		}
 		if err != nil {
 			return err
 		}
-		if !keepPaths {
+		if !e.keepPaths {
 			d = result.WithoutPaths(d)
 		}
 		if err := archive.Add(d); err != nil {
 			return err
 		}
 	}
+	if n := len(e.leftOut); n > 0 && n == len(refs) {
+		return fmt.Errorf("no run can be exported:%s", e.reasons())
+	}
 	return archive.Close()
+}
+
+// left is the error of an archive without some of the runs; nil: it has all.
+func (e *runExport) left() error {
+	switch n := len(e.leftOut); n {
+	case 0:
+		return nil
+	case 1:
+		return fmt.Errorf("1 run is not in the archive:%s", e.reasons())
+	default:
+		return fmt.Errorf("%d runs are not in the archive:%s", n, e.reasons())
+	}
+}
+
+func (e *runExport) reasons() (list string) {
+	for _, err := range e.leftOut {
+		list += "\n- " + err.Error()
+	}
+	return list
 }
 
 func importCommand() *cobra.Command {

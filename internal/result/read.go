@@ -26,7 +26,7 @@ func (s *Store) Get(ctx context.Context, ref string) (d Document, complete bool,
 	if document.Valid {
 		d, err := decode([]byte(document.String))
 		if err != nil {
-			return Document{}, false, fmt.Errorf("run %s: %w", id, err)
+			return Document{}, false, unread(id, err)
 		}
 		return d, true, nil
 	}
@@ -34,10 +34,18 @@ func (s *Store) Get(ctx context.Context, ref string) (d Document, complete bool,
 		err = s.readTrials(ctx, &d)
 	}
 	if err != nil {
-		return Document{}, false, fmt.Errorf("run %s: %w", id, err)
+		return Document{}, false, unread(id, err)
 	}
 	d.Partial = true
 	return d, false, nil
+}
+
+// unread is the error of a stored run that cannot be read.
+func unread(id string, err error) error {
+	if errors.Is(err, ErrUnreadable) {
+		return fmt.Errorf("run %s: %w; `rpclab runs rm %s` removes it", id, err, id)
+	}
+	return fmt.Errorf("run %s: %w", id, err)
 }
 
 // readTrials adds the stored trials to their arms.

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"database/sql"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -86,6 +87,56 @@ func TestRunsMoveToAnotherStore(t *testing.T) {
 	}
 	if s := rpclabIn(t, to, "report", "run-02", "--json", "-", "--keep-paths"); strings.Contains(s.stdout, "/home/somebody") || !strings.Contains(s.stdout, "key.pem") {
 		t.Error("the archive has an absolute path of the first machine")
+	}
+}
+
+// The other runs are most needed when one is damaged.
+func TestAnExportLeavesOutWhatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	data, to, archive := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "runs.tar.gz")
+	fill(t, data, 4)
+	db, err := sql.Open("sqlite", filepath.Join(data, "runs.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := func(id, document string) {
+		t.Helper()
+		if _, err := db.Exec("UPDATE runs SET document = ? WHERE id = ?", document, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set("run-01", `{"schema":`)
+	set("run-02", `{"schema":"rpclab.result/v2"}`)
+	const remedy = "; `rpclab runs rm run-01` removes it\n"
+	for _, wanted := range []string{archive, "-"} {
+		s := rpclabIn(t, data, "runs", "export", "--all", "-o", wanted)
+		for _, part := range []string{"rpclab: 2 runs are not in the archive:\n- run run-01: ", remedy, "- run run-02: ", "update rpclab\n"} {
+			if s.code != 3 || !strings.Contains(s.stderr, part) {
+				t.Errorf("-o %s: exit code %d, want 3 and %q\n%s", wanted, s.code, part, s.stderr)
+			}
+		}
+		if wanted == archive && !strings.HasPrefix(s.stdout, "exported 2 runs to ") {
+			t.Errorf("it says %q, want that 2 runs were exported", s.stdout)
+		}
+	}
+	if s := rpclabIn(t, to, "runs", "import", archive); s.code != 0 || strings.Join(stored(t, to), " ") != "run-00 run-03" {
+		t.Errorf("the other store has %v, want run-00 and run-03\n%s", stored(t, to), s.stderr)
+	}
+	for _, args := range []string{"report run-01", "runs export run-00 run-01 -o " + archive + ".2"} {
+		if s := rpclabIn(t, data, strings.Fields(args)...); s.code != 3 || !strings.HasSuffix(s.stderr, remedy) {
+			t.Errorf("%s: exit code %d, want 3 and %q\n%s", args, s.code, remedy, s.stderr)
+		}
+	}
+	set("run-00", `{`)
+	set("run-03", `{`)
+	if s := rpclabIn(t, data, "runs", "export", "--all", "-o", archive+".2"); s.code != 3 || s.stdout != "" || !strings.Contains(s.stderr, "no run can be exported:\n- run run-00: ") {
+		t.Errorf("without a run that can be read: exit code %d, want 3\n%s%s", s.code, s.stdout, s.stderr)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(archive + ".2"); err == nil {
+		t.Error("there is an archive without runs, want none")
 	}
 }
 
