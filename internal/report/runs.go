@@ -46,7 +46,7 @@ func statuses(rows []result.RunSummary) []string {
 		out = append(out, "failed: an assertion or gate failed; `rpclab runs accept RUN` lets later gates compare with it.")
 	}
 	if seen[result.Interrupted] {
-		out = append(out, "interrupted: its process was killed; its finished trials are kept.")
+		out = append(out, "interrupted: its process ended before the run did, or could not store it; the trials stored until then are kept.")
 	}
 	return append(out, "`rpclab report RUN` shows one, `rpclab report latest` the newest.")
 }
