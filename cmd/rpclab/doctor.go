@@ -83,7 +83,7 @@ type finding struct {
 // examine prints every finding and reports whether rpclab can run experiments here.
 func examine(ctx context.Context, w io.Writer, where kubernetes.ClientConfig) bool {
 	fit := true
-	findings := slices.Concat([]finding{files(), loopback(), processors(), store()}, tools(ctx), toolchains(), onKubernetes(ctx, where))
+	findings := slices.Concat([]finding{files(), loopback(), processors(), store(ctx)}, tools(ctx), toolchains(), onKubernetes(ctx, where))
 	for _, f := range findings {
 		if ctx.Err() != nil { // the programs of tools were ended
 			return false
@@ -134,14 +134,16 @@ func processors() finding {
 	return f
 }
 
-func store() finding {
+// store checks that the stored runs can be listed.
+func store(ctx context.Context) finding {
 	f := finding{what: "result store", state: "ok"}
 	dir, err := result.DataDir()
 	if err == nil {
 		var s *result.Store
 		if s, err = result.OpenStore(dir); err == nil {
 			f.seen = s.Path()
-			err = s.Close()
+			_, err = s.List(ctx) // a damaged file can be opened
+			err = cmp.Or(err, s.Close())
 		}
 	}
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -30,6 +31,34 @@ func TestAnInterruptedDoctorFindsNothing(t *testing.T) {
 	command.SetArgs([]string{"doctor"})
 	if err := command.ExecuteContext(ctx); exitCode(err) != exitInterrupted || out.Len() > 0 {
 		t.Errorf("it ends with exit code %d (%v) and prints %q, want %d and nothing", exitCode(err), err, &out, exitInterrupted)
+	}
+}
+
+// A damaged store opens; only reading it shows the damage.
+func TestDoctorSaysTheSameOfADamagedStoreAsRuns(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("RPCLAB_DATA_DIR", dir)
+	if f := store(t.Context()); f.state != "ok" || f.seen != filepath.Join(dir, "runs.db") {
+		t.Fatalf("of a new store it finds %+v", f)
+	}
+	file := filepath.Join(dir, "runs.db")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const page = 4096
+	for i := page; i < len(text); i++ { // all but the schema
+		text[i] = 0xff
+	}
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command := root()
+	command.SetOut(io.Discard)
+	command.SetArgs([]string{"runs"})
+	said := command.Execute()
+	if f := store(t.Context()); said == nil || f.state != "lacks" || f.help != said.Error() || !strings.Contains(f.help, "the file is damaged") {
+		t.Errorf("it finds %+v, but runs says %v", f, said)
 	}
 }
 
