@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -45,6 +46,38 @@ func TestBuiltInExperimentsOnAService(t *testing.T) {
 				t.Errorf("%s with quick %v: %s\nwant %s", name, o.Quick, got, c.want)
 			}
 		}
+	}
+}
+
+// The error of arms that cannot call a service names those that can, whichever protocol it speaks.
+func TestTheArmsThatAnErrorNamesCanCallTheService(t *testing.T) {
+	remedy := regexp.MustCompile(`add --arms (\S+)$`)
+	named := 0
+	for _, name := range Names() {
+		file, doc, err := Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, call := range []string{"method: orders.v1.Orders/Get", "method: orders.v1.Orders/Chat, stream: {requests: 1, ping_pong: true}", "http: GET, path: /orders"} {
+			text := strings.Replace(orders, "method: orders.v1.Orders/Get", call, 1)
+			o := experiment.Options{Service: &experiment.ServiceDocument{File: "orders.yaml", Text: []byte(text)}}
+			_, err := experiment.Expand(file, doc, o, vocabulary)
+			if err == nil {
+				continue
+			}
+			found := remedy.FindStringSubmatch(err.Error())
+			if found == nil {
+				continue // it cannot run on the service
+			}
+			named++
+			o.Arms = strings.Split(found[1], ",")
+			if _, err := experiment.Expand(file, doc, o, vocabulary); err != nil {
+				t.Errorf("%s, %s: with %s: %v", name, call, found[0], err)
+			}
+		}
+	}
+	if named < 10 {
+		t.Errorf("%d errors name arms, want 10 or more", named)
 	}
 }
 

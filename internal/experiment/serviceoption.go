@@ -62,7 +62,7 @@ func (d *document) useService(service ServiceDocument, workload Workload, picked
 	if err != nil {
 		return err
 	}
-	if err := d.checkOwnServers(service.File, picked); err != nil {
+	if err := d.checkOwnServers(service, workload, picked); err != nil {
 		return err
 	}
 	source := position{file: "--service " + service.File}
@@ -137,9 +137,9 @@ func (d *document) forgetStudy() {
 }
 
 // checkOwnServers returns an error if arms differ in what only rpclab's own servers have.
-func (d *document) checkOwnServers(file string, picked []string) error {
+func (d *document) checkOwnServers(service ServiceDocument, workload Workload, picked []string) error {
 	var wrong problems
-	at := position{file: "--service " + file}
+	at := position{file: "--service " + service.File}
 	name := d.root.get("experiment").text
 	var able, reasons []string
 	different, ofTLS := 0, false // arms that can call a service, without repetitions of others; an arm that cannot sets TLS
@@ -173,9 +173,27 @@ func (d *document) checkOwnServers(file string, picked []string) error {
 		}
 		wrong.add(at, "experiment %s compares what only rpclab's own servers have (%s): it cannot run on a service%s", name, strings.Join(reasons, ", "), remedy)
 	default:
-		wrong.add(at, "some arms of %s differ in what only rpclab's own servers have (%s): add --arms %s", name, strings.Join(reasons, ", "), strings.Join(able, ","))
+		differ := fmt.Sprintf("some arms of %s differ in what only rpclab's own servers have (%s)", name, strings.Join(reasons, ", "))
+		if able = d.armsFor(service, workload, able); len(able) < 2 {
+			wrong.add(at, "%s, and fewer than two of the others can call this service: the experiment cannot run on it", differ)
+		} else {
+			wrong.add(at, "%s: add --arms %s", differ, strings.Join(able, ","))
+		}
 	}
 	return wrong.err()
+}
+
+// armsFor returns the arms, of these, that can call a service; all of them if the error is not one of an arm.
+func (d *document) armsFor(service ServiceDocument, workload Workload, arms []string) []string {
+	tried := *d
+	if err := tried.useService(service, workload, arms); err != nil {
+		return arms
+	}
+	r, err := tried.resolve()
+	if r.configs == nil || err == nil {
+		return arms
+	}
+	return r.valid
 }
 
 // withArms adds to the errors of arms that cannot call a service the arms that can.
