@@ -292,33 +292,48 @@ func (m *sampler) sample(ref *openapi3.SchemaRef, within []*openapi3.Schema, dep
 	}
 	for _, alternatives := range []openapi3.SchemaRefs{s.OneOf, s.AnyOf} {
 		if len(alternatives) > 0 {
-			return m.sample(alternatives[0], within, depth)
+			notNull := func(a *openapi3.SchemaRef) bool { return a.Value == nil || typeOf(a.Value) != openapi3.TypeNull }
+			return m.sample(alternatives[max(0, slices.IndexFunc(alternatives, notNull))], within, depth)
 		}
 	}
+	typ := typeOf(s)
 	switch {
-	case s.Type.Is("integer"), s.Type.Is("number"):
+	case typ == openapi3.TypeInteger, typ == openapi3.TypeNumber:
 		if s.Min != nil {
 			return *s.Min, true
 		}
 		return 1, true
-	case s.Type.Is("boolean"):
+	case typ == openapi3.TypeBoolean:
 		return true, true
-	case s.Type.Is("array"):
+	case typ == openapi3.TypeArray:
 		if one, ok := m.sample(s.Items, within, depth); ok {
 			return []any{one}, true
 		}
 		return []any{}, true
-	case s.Type.Is("object"), len(s.Properties) > 0, len(s.AllOf) > 0:
+	case typ == openapi3.TypeObject, len(s.Properties) > 0, len(s.AllOf) > 0:
 		if m.left == 0 || depth > maxDepth {
 			return nil, false
 		}
 		m.left--
 		return m.object(s, within, depth), true
 	}
+	if typ == openapi3.TypeNull {
+		return nil, true
+	}
 	if s.Format == "uuid" {
 		return action("{{uuid}}"), true
 	}
 	return cmp.Or(map[string]string{"date": "2026-01-31", "date-time": "2026-01-31T12:00:00Z", "email": "name@example.org"}[s.Format], "text"), true
+}
+
+// typeOf returns the first type of a schema that is not null, or null if it has no other; empty: the schema has none.
+func typeOf(s *openapi3.Schema) (first string) {
+	for _, first = range s.Type.Slice() {
+		if first != openapi3.TypeNull {
+			break
+		}
+	}
+	return first
 }
 
 func (m *sampler) object(s *openapi3.Schema, within []*openapi3.Schema, depth int) map[string]any {

@@ -159,6 +159,32 @@ func TestSamplesOfWhatIsNotDeclared(t *testing.T) {
 	}
 }
 
+// OpenAPI 3.1 writes a field that may be null as a list of types.
+func TestASampleOfANullableFieldHasItsType(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "api.yaml")
+	text := `{openapi: 3.1.0, info: {title: x, version: "1"}, paths: {"/a/{id}": {post: {responses: {}, parameters: [
+		{name: id, in: path, required: true, schema: {type: [integer, "null"], minimum: 3}},
+		{name: tag, in: query, required: true, schema: {type: ["null", array], items: {type: ["null", boolean]}}}],
+		requestBody: {content: {application/json: {schema: {type: [object, "null"], properties: {
+			many: {type: [number, string, "null"]}, name: {type: [string, "null"]}, none: {type: "null"}, one: {anyOf: [{type: "null"}, {type: integer, minimum: 7}]}, parts: {type: [array, "null"], items: {type: integer}}}}}}}}}}}`
+	if err := os.WriteFile(path, []byte(strings.ReplaceAll(text, "\t", " ")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read, err := draft.ReadOpenAPI(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	draft, err := draft.Service{Command: "rpclab init 127.0.0.1:1", Addresses: []string{"127.0.0.1:1"}, OpenAPI: read}.Write()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"path: /a/3?tag=true\n", "data: {many: 1, name: text, none: null, one: 7, parts: [1]}\n"} {
+		if !strings.Contains(string(draft), want) {
+			t.Errorf("the file lacks %q:\n%s", want, draft)
+		}
+	}
+}
+
 // Of 16 schemas, each has two properties of the next: 2^16 objects.
 func TestASampleOfNestedSchemasIsSmall(t *testing.T) {
 	schemas := ""
