@@ -100,7 +100,7 @@ func (s *callerSession) warm(ctx context.Context, a assignment) error {
 		}
 		late, code := time.Now().After(end), commonCode(m)
 		if code != measure.OK && ctx.Err() == nil && (late || code != deadlineExceeded) {
-			return fmt.Errorf("warm-up: none of %d calls was answered: %s: %s", calls, code, m.Samples[code])
+			return fmt.Errorf("warm-up: all %d calls failed: %s: %s", calls, code, m.Samples[code])
 		}
 		for id := range m.Backends {
 			answered[id] = true

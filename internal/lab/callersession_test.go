@@ -85,10 +85,16 @@ func TestAWarmUpWaitsForConnectionsThatTakeLongerThanTheDeadline(t *testing.T) {
 			{connecting{failing: 4, code: "DEADLINE_EXCEEDED"}, 5, false},
 			{connecting{failing: 1 << 30, code: "DEADLINE_EXCEEDED"}, int(warmupPatience/warmupPause) + 3, true},
 			{connecting{failing: 1 << 30, code: "UNAVAILABLE"}, 1, true},
+			{connecting{failing: 1 << 30, code: "NOT_FOUND"}, 1, true},
 		} {
 			s := callerSession{calls: &c.calls}
-			if err := s.warm(t.Context(), assignment{Warmup: 5}); (err != nil) != c.fails || c.calls.batches != c.batches {
+			err := s.warm(t.Context(), assignment{Warmup: 5})
+			if (err != nil) != c.fails || c.calls.batches != c.batches {
 				t.Errorf("%d batches of %s: %d batches were made, %v; want %d", c.calls.failing, c.calls.code, c.calls.batches, err, c.batches)
+			}
+			// The server may have answered with this code.
+			if want := "warm-up: all 5 calls failed: " + c.calls.code; c.fails && !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("%s: %v, want %s", c.calls.code, err, want)
 			}
 		}
 	})
