@@ -80,7 +80,7 @@ func figuresOf(t result.Trial) (row []string) {
 	if t.Failed != "" {
 		return make([]string, counts+3*len(result.FigureNames)+costs)
 	}
-	row = []string{whole(t.Calls), whole(t.Measures.Failed()), whole(t.Dropped), sevenDigits(t.Rate), sevenDigits(t.Latency.Lost)}
+	row = []string{whole(t.Calls), whole(t.Measures.Failed()), whole(t.Dropped), sevenDigits(t.Rate), sevenDigits(t.Measures.Lost())}
 	for _, h := range []result.Histogram{t.Latency, t.Service, t.Lateness} {
 		for _, f := range h.Figures() {
 			if h.Empty() {

@@ -85,7 +85,8 @@ func TestCSVHasARowForEachTrial(t *testing.T) {
 	d := channels()
 	d.Arms[0].Trials[0].Failed = "the caller died,\n\"killed\""
 	d.Arms[1].Trials[0].Resources.Client, d.Arms[1].Trials[0].Resources.Server = result.Usage{}, result.Usage{}
-	d.Arms[1].Trials[0].Latency.Lost = 0.25
+	// An interrupt cancelled half of the failed calls. They count as lost, though not in the latency.
+	d.Arms[1].Trials[0].Calls, d.Arms[1].Trials[0].Errors, d.Arms[1].Trials[0].Latency.Lost = 80, map[string]uint64{"CANCELLED": 20}, 0.125
 	trials := 0
 	for _, arm := range d.Arms {
 		trials += len(arm.Trials)
