@@ -17,6 +17,7 @@ type endpoint struct {
 	security *tls.Config // nil: clear text
 	dial     dialer      // nil: dialAddress
 	http     int         // HTTP version of REST calls; 0: gRPC
+	waited   time.Duration
 }
 
 // hasCertificate reports whether the client presents a certificate.
@@ -30,6 +31,9 @@ func (e endpoint) connectError(ctx context.Context, err error) error {
 	}
 	if alert := e.lostAlert(ctx, err); alert != nil {
 		err = alert
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("cannot connect to %s: no answer within %s: %s", e.name, e.waited.Round(10*time.Millisecond), e.missing(ctx))
 	}
 	why := e.reason(err)
 	if hint := e.hint(why); hint != "" {
@@ -59,6 +63,37 @@ func (e endpoint) lostAlert(ctx context.Context, err error) error {
 	return nil
 }
 
+// missing says how far a connection to a server that has not answered gets, and what to do. It connects once more.
+func (e endpoint) missing(ctx context.Context) string {
+	if len(e.addresses) == 0 {
+		return "the name was not looked up: check the name and the name servers of this machine"
+	}
+	ctx, cancel := context.WithTimeout(ctx, alertTimeout)
+	defer cancel()
+	dial := e.dial
+	if dial == nil {
+		dial = dialAddress
+	}
+	conn, err := dial(ctx, e.addresses[0])
+	if err != nil {
+		return "no connection to " + e.addresses[0] + ": check the address, and whether a firewall is in between"
+	}
+	defer conn.Close()
+	connected := "TCP connected"
+	if e.hasSockets() {
+		connected = "connected"
+	}
+	if e.security != nil {
+		if err := e.secure(conn, e.addresses[0]).HandshakeContext(ctx); errors.Is(err, context.DeadlineExceeded) {
+			return connected + ", but the server made no TLS handshake: check that this port uses TLS and that the server is not stuck"
+		}
+	}
+	if e.http == 1 {
+		return connected + ": the server may be slow, so raise --timeout"
+	}
+	return connected + ", but the server sent no HTTP/2 settings: check that this is its HTTP/2 port and that the server is not stuck"
+}
+
 // handshake makes a TLS handshake, sends nothing, and returns why the connection ends.
 func (e endpoint) handshake(ctx context.Context, address string) error {
 	dial := e.dial
@@ -70,11 +105,7 @@ func (e endpoint) handshake(ctx context.Context, address string) error {
 		return err
 	}
 	defer conn.Close()
-	settings := e.security.Clone()
-	if settings.ServerName == "" {
-		settings.ServerName, _, _ = net.SplitHostPort(address)
-	}
-	secure := tls.Client(conn, settings)
+	secure := e.secure(conn, address)
 	if err := secure.HandshakeContext(ctx); err != nil {
 		return err
 	}
@@ -83,11 +114,17 @@ func (e endpoint) handshake(ctx context.Context, address string) error {
 	return err
 }
 
+// secure is a connection with TLS.
+func (e endpoint) secure(conn net.Conn, address string) *tls.Conn {
+	settings := e.security.Clone()
+	if settings.ServerName == "" {
+		settings.ServerName, _, _ = net.SplitHostPort(address)
+	}
+	return tls.Client(conn, settings)
+}
+
 // reason returns the cause without the prefixes of libraries.
 func (e endpoint) reason(err error) string {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return "no answer in time"
-	}
 	if dial := new(net.OpError); errors.As(err, &dial) && dial.Op == "dial" {
 		err = dial.Err
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -78,6 +79,32 @@ func TestConnectErrorsContainAHint(t *testing.T) {
 				!strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "rpc error") || errors.Is(err, ErrInvalid) {
 				t.Errorf("%s: the error is %v, want one that starts with %q and contains %q", name, err, start, test.want)
 			}
+		}
+	}
+}
+
+// A server that accepts connections and then says nothing is waited for as long as for a call.
+func TestASilentServerIsReportedWithTheTimeAndAHint(t *testing.T) {
+	silent := listen(t, func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
+	for want, security := range map[string]TLS{
+		"no answer within 1s: TCP connected, but the server sent no HTTP/2 settings: check that": {},
+		"no answer within 1s: TCP connected, but the server made no TLS handshake: check that":   {On: true},
+	} {
+		for name, change := range map[string]func(*Settings){
+			"wire": func(*Settings) {}, "grpc-go": func(s *Settings) { s.Engine = GRPCGo }, "reflection": func(s *Settings) { s.Proto = "" },
+			"a connection for each call": func(s *Settings) { s.PerCall = true },
+		} {
+			t.Run(fmt.Sprintf("%s, TLS %v", name, security.On), func(t *testing.T) {
+				t.Parallel()
+				settings := validSettings()
+				settings.Target, settings.TLS, settings.Proto, settings.Timeout = silent, security, "../../api/rpclab/v1/greeter.proto", time.Second
+				change(&settings)
+				began := time.Now()
+				_, err := Open(t.Context(), settings)
+				if took := time.Since(began); err == nil || !strings.Contains(err.Error(), "cannot connect to "+silent+": "+want) || took >= connectTimeout {
+					t.Errorf("the error is %v after %v, want %q", err, took, want)
+				}
+			})
 		}
 	}
 }

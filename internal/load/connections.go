@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"runtime"
@@ -14,6 +15,12 @@ import (
 
 // connectTimeout is how long a target may take to accept one connection.
 const connectTimeout = 10 * time.Second
+
+// patience is how long a target may take to accept one connection: no longer than a call may take. With a short --timeout it is
+// a second, because connections are open before the first call.
+func (s Settings) patience() time.Duration {
+	return min(max(s.Timeout, time.Second), connectTimeout)
+}
 
 func (s Settings) checkConnections() error {
 	options := s.ConnectionOptions
@@ -137,7 +144,7 @@ func (c ConnectionOptions) timeout(to target, connections int) time.Duration {
 	if to.balanced() {
 		connections *= len(to.addresses)
 	}
-	timeout := connectTimeout + time.Duration(connections)*time.Millisecond
+	timeout := cmp.Or(to.patience, connectTimeout) + time.Duration(connections)*time.Millisecond
 	if c.ConnectRate > 0 {
 		timeout += time.Duration(float64(connections) / c.ConnectRate * float64(time.Second))
 	}

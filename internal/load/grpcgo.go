@@ -68,7 +68,8 @@ func openGRPC(ctx context.Context, to target, connections int, security *tls.Con
 	options = append(options, more...)
 	remote := endpoint{target: to, security: verified, dial: dial}
 	interrupt := ctx
-	ctx, cancel := context.WithTimeout(ctx, ConnectionOptions{}.timeout(to, connections))
+	remote.waited = ConnectionOptions{}.timeout(to, connections)
+	ctx, cancel := context.WithTimeout(ctx, remote.waited)
 	defer cancel()
 	client := &grpcClient{several: to.several()}
 	for range connections {

@@ -14,9 +14,10 @@ func (s Settings) resolveTarget(ctx context.Context, address string) (target, er
 	defer cancel()
 	to, err := resolve(ctx, address)
 	if err != nil {
-		return to, endpoint{target: target{name: address}}.connectError(interrupt, err)
+		return to, endpoint{target: target{name: address}, waited: connectTimeout}.connectError(interrupt, err)
 	}
 	to.authority, to.balance = s.authority(to.authority), cmp.Or(s.Balance, PickFirst)
+	to.patience = s.patience()
 	if err := s.checkFiles(len(to.addresses)); err != nil {
 		return to, err
 	}

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"rpclab/internal/service/request"
 )
@@ -17,6 +18,8 @@ type target struct {
 	authority string   // of the calls, from the first server; its host is the name that TLS verifies
 	addresses []string // HOST:PORT with an IP address, or unix:PATH
 	balance   string   // [PickFirst] or [RoundRobin]
+	// patience is how long it may take to accept one connection; 0: connectTimeout.
+	patience time.Duration
 }
 
 // server is one entry of a target.

@@ -73,7 +73,8 @@ func openWire(ctx context.Context, config wireConfig) (*wireClient, error) {
 		remote.http = config.http.Version
 	}
 	interrupt := ctx
-	ctx, cancel := context.WithTimeout(ctx, config.connecting.timeout(config.target, atOnce))
+	remote.waited = config.connecting.timeout(config.target, atOnce)
+	ctx, cancel := context.WithTimeout(ctx, remote.waited)
 	defer cancel()
 	sources, err := config.connecting.sources()
 	if err != nil {
