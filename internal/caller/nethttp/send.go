@@ -11,6 +11,9 @@ import (
 	"sync/atomic"
 )
 
+// maxBody is the longest body of a response, in bytes, as of gRPC messages.
+const maxBody = 4 << 20
+
 // errSentAgain is the error of a call whose request the server may have received more than once. Other clients return
 // an error when a connection breaks, so an answer to the second request is no success of the call.
 var errSentAgain = errors.New("the server closed the connection before it answered, and Go's HTTP client sent the request again")

@@ -60,9 +60,11 @@ func TestACallWhoseRequestWasSentAgainHasFailed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var received atomic.Int32
 			// The server closes a connection at the second request, without an answer.
-			server := httptest.NewUnstartedServer(counted(&received, func(_ http.ResponseWriter, onConnection int32) {
+			server := httptest.NewUnstartedServer(counted(&received, func(w http.ResponseWriter, onConnection int32) {
 				if onConnection == 2 {
-					panic(http.ErrAbortHandler)
+					if broken, _, err := w.(http.Hijacker).Hijack(); err == nil {
+						broken.Close()
+					}
 				}
 			}))
 			server.Config.ConnContext = perConnection

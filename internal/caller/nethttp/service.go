@@ -14,9 +14,6 @@ import (
 	"rpclab/internal/service"
 )
 
-// maxBody is the longest body of a response, in bytes, as of gRPC messages.
-const maxBody = 4 << 20
-
 // serviceSession sends the HTTP requests of a service.
 type serviceSession struct {
 	gatewaySession
