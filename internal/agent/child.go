@@ -146,7 +146,7 @@ func (c *child) usage(reset bool) *rpclabv1.UsageReply {
 		select {
 		case <-c.process.Done():
 		default:
-			for _, pid := range measure.ProcessTree(c.process.Pid()) {
+			for _, pid := range process.Tree(c.process.Pid()) {
 				_ = measure.ResetMaxRSS(pid)
 			}
 		}

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"rpclab/internal/process"
 )
 
 const (
@@ -85,7 +87,7 @@ type scheduling struct {
 // nothing.
 func NewHeartbeat(processes func() []Watched) *Heartbeat {
 	return &Heartbeat{
-		processes: processes, tree: ProcessTree, stopped: isStopped, cpu: processorTime, waits: waitsForProcessor,
+		processes: processes, tree: process.Tree, stopped: isStopped, cpu: processorTime, waits: waitsForProcessor,
 		pids: map[int][]int{}, frozen: map[string]time.Duration{}, stalls: map[StallKind][]Stall{},
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"rpclab/internal/process"
 )
 
 // JVMTimes are how long a Java virtual machine has collected garbage and compiled code since it was started: elapsed
@@ -27,7 +29,7 @@ func ReadJVMs(pids ...int) map[int]JVMTimes {
 	}
 	found := map[int]JVMTimes{}
 	for _, pid := range pids {
-		for _, id := range ProcessTree(pid) {
+		for _, id := range process.Tree(pid) {
 			for _, file := range files {
 				if filepath.Base(file) != strconv.Itoa(id) || !hasMapped(id, file) {
 					continue

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"rpclab/internal/process"
 )
 
 // Listeners returns the processes that listen on an address: an IP address and port, or the path of a Unix
@@ -91,7 +93,7 @@ func TreeListens(pid int, address string) (listens, known bool) {
 	}
 	sockets, here := listeningSockets(address), networkOf(os.Getpid())
 	known = len(sockets) > 0 && here != ""
-	for _, id := range ProcessTree(pid) {
+	for _, id := range process.Tree(pid) {
 		files, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", id))
 		known = known && err == nil && len(files) > 0 && networkOf(id) == here
 		for _, file := range files {

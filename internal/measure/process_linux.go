@@ -82,37 +82,6 @@ func residentMemory(pid int) uint64 {
 	return pages * uint64(os.Getpagesize())
 }
 
-// StartTime returns when a process started, in clock ticks since boot: proc(5), stat, starttime. It is 0 for a process
-// that has ended.
-func StartTime(pid int) uint64 {
-	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	if len(fields) < 20 {
-		return 0
-	}
-	ticks, _ := strconv.ParseUint(fields[19], 10, 64)
-	return ticks
-}
-
-// ProcessTree returns the ids of a process and its descendants, or nil for a process that has ended.
-func ProcessTree(pid int) []int {
-	tasks := "/proc/" + strconv.Itoa(pid) + "/task/"
-	threads, err := os.ReadDir(tasks)
-	if err != nil || len(threads) == 0 {
-		return nil
-	}
-	all := []int{pid}
-	for _, thread := range threads {
-		text, _ := os.ReadFile(tasks + thread.Name() + "/children") // a thread that has ended has no children
-		for _, field := range strings.Fields(string(text)) {
-			if child, err := strconv.Atoi(field); err == nil {
-				all = append(all, ProcessTree(child)...)
-			}
-		}
-	}
-	return all
-}
-
 // isStopped reports whether a signal or a debugger has stopped a process: proc(5), stat, state T or t. It
 // reads the main thread alone, because the file of the process sums up all threads.
 func isStopped(pid int) bool {

@@ -3,13 +3,15 @@ package measure
 import (
 	"os"
 	"time"
+
+	"rpclab/internal/process"
 )
 
 // TreeUsage returns the CPU time of a process and its descendants, including those that have ended,
 // and the sum of their peaks of resident memory in bytes. Shared pages count once for each process.
 // Both are 0 if the process has ended, even if descendants still run.
 func TreeUsage(pid int) (cpu time.Duration, peak uint64) {
-	for _, id := range ProcessTree(pid) {
+	for _, id := range process.Tree(pid) {
 		own, _ := CPU(id)
 		waited, _ := WaitedCPU(id)
 		rss, _ := MaxRSS(id)
@@ -25,12 +27,12 @@ func TreesCPU(pids ...int) (time.Duration, error) { return treesCPU(map[int]bool
 // OthersCPU is [TreesCPU] without this process, and without its descendants unless pids name them.
 func OthersCPU(pids ...int) (time.Duration, error) {
 	seen := map[int]bool{}
-	for _, id := range ProcessTree(os.Getpid()) {
+	for _, id := range process.Tree(os.Getpid()) {
 		seen[id] = true
 	}
 	for _, pid := range pids {
 		if seen[pid] && pid != os.Getpid() {
-			for _, id := range ProcessTree(pid) {
+			for _, id := range process.Tree(pid) {
 				delete(seen, id)
 			}
 		}
@@ -44,7 +46,7 @@ func treesCPU(seen map[int]bool, pids []int) (all time.Duration, err error) {
 		if _, err := CPU(pid); err != nil {
 			return 0, err
 		}
-		for _, id := range ProcessTree(pid) {
+		for _, id := range process.Tree(pid) {
 			if seen[id] {
 				continue
 			}
@@ -59,7 +61,7 @@ func treesCPU(seen map[int]bool, pids []int) (all time.Duration, err error) {
 
 // TreeRSS returns the resident memory of a process and its descendants now, in bytes.
 func TreeRSS(pid int) (rss uint64) {
-	for _, id := range ProcessTree(pid) {
+	for _, id := range process.Tree(pid) {
 		rss += residentMemory(id)
 	}
 	return rss
@@ -67,7 +69,7 @@ func TreeRSS(pid int) (rss uint64) {
 
 // ResetTreeMaxRSS resets the memory peaks of a process and its descendants.
 func ResetTreeMaxRSS(pid int) {
-	for _, id := range ProcessTree(pid) {
+	for _, id := range process.Tree(pid) {
 		_ = ResetMaxRSS(id) // it may have ended
 	}
 }

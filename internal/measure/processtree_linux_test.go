@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"testing"
 
+	"rpclab/internal/process"
 	"rpclab/internal/testkit"
 )
 
@@ -22,7 +23,7 @@ func TestTheCPUTimeOfAProcessContainsThatOfItsChildren(t *testing.T) {
 	defer end()
 	var tree []int
 	testkit.Await(t, "the child uses CPU time", func() bool {
-		tree = ProcessTree(parent.Process.Pid)
+		tree = process.Tree(parent.Process.Pid)
 		all, err := TreesCPU(parent.Process.Pid)
 		own, errOwn := CPU(parent.Process.Pid)
 		return err == nil && errOwn == nil && all-own > 50e6

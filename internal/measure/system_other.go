@@ -52,12 +52,6 @@ func residentMemory(pid int) uint64 {
 
 // The functions below return 0 for what this system does not report.
 
-// ProcessTree returns the process alone.
-func ProcessTree(pid int) []int { return []int{pid} }
-
-// StartTime returns 0.
-func StartTime(int) uint64 { return 0 }
-
 // Listeners returns none.
 func Listeners(string) (pids []int, listening bool) { return nil, false }
 

@@ -6,8 +6,6 @@ import (
 	"os"
 	"slices"
 	"syscall"
-
-	"rpclab/internal/measure"
 )
 
 // member is a process of a tree. Its start time distinguishes it from a later process with its ID.
@@ -16,7 +14,7 @@ type member struct {
 	started uint64
 }
 
-func memberOf(pid int) member { return member{pid, measure.StartTime(pid)} }
+func memberOf(pid int) member { return member{pid, startTime(pid)} }
 
 // signal sends a signal, unless the process has ended.
 func (m member) signal(signal syscall.Signal) error {
@@ -36,10 +34,10 @@ func (m member) signal(signal syscall.Signal) error {
 // has ended, or if the system does not report start times.
 func family(of member) []member {
 	var all []member
-	for _, pid := range measure.ProcessTree(of.pid) {
+	for _, pid := range Tree(of.pid) {
 		all = append(all, memberOf(pid))
 	}
-	again := measure.ProcessTree(of.pid)
+	again := Tree(of.pid)
 	if of.started == 0 || memberOf(of.pid) != of {
 		return nil
 	}

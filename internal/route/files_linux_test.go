@@ -9,14 +9,14 @@ import (
 
 	"google.golang.org/grpc"
 
-	"rpclab/internal/measure"
+	"rpclab/internal/process"
 	"rpclab/internal/route"
 	"rpclab/internal/route/settings"
 )
 
 // mostOpenFiles is the largest number of open files of any child process.
 func mostOpenFiles() (most int) {
-	for _, id := range measure.ProcessTree(os.Getpid()) {
+	for _, id := range process.Tree(os.Getpid()) {
 		if id == os.Getpid() {
 			continue
 		}

@@ -11,7 +11,6 @@ import (
 	"syscall"
 	"testing"
 
-	"rpclab/internal/measure"
 	"rpclab/internal/process"
 	"rpclab/internal/route"
 	"rpclab/internal/testkit"
@@ -31,7 +30,7 @@ func start(t *testing.T, ready func() bool, args ...string) {
 	}
 	name := filepath.Base(args[0]) + " " + args[1]
 	t.Cleanup(func() {
-		family := measure.ProcessTree(p.Pid())
+		family := process.Tree(p.Pid())
 		p.Stop(stopWithin)
 		if t.Failed() {
 			t.Logf("the last lines of %s:\n%s", name, p.Log())

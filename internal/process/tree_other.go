@@ -1,0 +1,9 @@
+//go:build unix && !linux
+
+package process
+
+// Tree returns the process alone, because this system does not report its descendants.
+func Tree(pid int) []int { return []int{pid} }
+
+// startTime returns 0: it is not known.
+func startTime(int) uint64 { return 0 }
