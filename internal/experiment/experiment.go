@@ -34,8 +34,14 @@ func Expand(file string, doc []byte, options Options, vocabulary Vocabulary) (Pl
 			return Plan{}, err
 		}
 	}
+	var unknown []string // arms of a run on a service
 	if options.Service != nil {
-		if err := d.useService(*options.Service, Workload{Call: options.Call, Mix: options.Mix, Flow: options.Flow}, options.Arms); err != nil {
+		arms := options.Arms
+		unknown = missing(arms, d.armNames())
+		if len(unknown) > 0 { // the error names all that can call the service
+			arms = d.armsOfServices()
+		}
+		if err := d.useService(*options.Service, Workload{Call: options.Call, Mix: options.Mix, Flow: options.Flow}, arms); err != nil {
 			return Plan{}, err
 		}
 	}
@@ -43,6 +49,9 @@ func Expand(file string, doc []byte, options Options, vocabulary Vocabulary) (Pl
 		return Plan{}, err
 	}
 	r, err := d.resolve()
+	if len(unknown) > 0 && len(r.valid) > 0 {
+		return Plan{}, unknownArms(unknown, r.valid)
+	}
 	if err != nil {
 		return Plan{}, r.withArms(err, options.Service)
 	}

@@ -138,19 +138,27 @@ func pick(experiment Experiment, names []string) ([]int, error) {
 	for _, arm := range experiment.Arms {
 		all = append(all, arm.Name)
 	}
-	var wrong problems
-	for _, name := range names {
-		if !slices.Contains(all, name) {
-			wrong.add(position{file: "--arms " + name}, "no arm %q%s", name, suggest.DidYouMean(name, all))
-		}
-	}
 	var picked []int
 	for i, name := range all {
 		if len(names) == 0 || slices.Contains(names, name) {
 			picked = append(picked, i)
 		}
 	}
-	return picked, wrong.err()
+	return picked, unknownArms(missing(names, all), all)
+}
+
+// missing returns the names that are not among all.
+func missing(names, all []string) (unknown []string) {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(all, name) })
+}
+
+// unknownArms returns the error of arms of --arms that do not exist; nil if there are none.
+func unknownArms(unknown, known []string) error {
+	var wrong problems
+	for _, name := range unknown {
+		wrong.add(position{file: "--arms " + name}, "no arm %q%s", name, suggest.DidYouMean(name, known))
+	}
+	return wrong.err()
 }
 
 // among returns arms of the experiment, which refer to these arms only, and their baseline.

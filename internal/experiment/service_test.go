@@ -199,10 +199,15 @@ func TestTheCallOfAServiceIsChecked(t *testing.T) {
 		{"channels", Options{Call: "list"}, "channels.yaml:27:12: route headless does not support REST: use the route direct, clusterip or envoy"},
 		{"channels", Options{Call: "list"}, "\n--service dir/orders.yaml: the other arms of channels can call the service: add --arms new-channel,shared,shared-again"},
 		{"channels", Options{Call: "list", Arms: []string{"shared", "headless"}}, "channels.yaml:27:12: route headless does not support REST: use the route direct, clusterip or envoy"},
+		{"channels", Options{Call: "get", Arms: []string{"foo"}}, `--arms foo: no arm "foo"; known names: new-channel, shared, kuberesolver, headless, endpointslice, pool, shared-again`},
+		{"channels", Options{Call: "list", Arms: []string{"foo"}}, `--arms foo: no arm "foo"; known names: new-channel, shared, shared-again`},
+		{"channels", Options{Call: "list", Arms: []string{"shared", "headless", "foo"}}, `--arms foo: no arm "foo"; known names: new-channel, shared, shared-again`},
+		{"channels", Options{Call: "list", Arms: []string{"new-chanel", "foo"}, Quick: true}, `--arms new-chanel: no arm "new-chanel"; did you mean "new-channel"?`},
+		{"security", Options{Arms: []string{"foo"}}, `--arms foo: no arm "foo"; known names: `},
 		{"channels", Options{Call: "list", Arms: []string{"shared", "new-channel"}, Set: []string{"caller.kind=grpc-go"}}, "call list of the service orders is REST, but the caller grpc-go speaks gRPC: set caller.kind to "},
 	} {
 		_, err := withService(t, c.name, c.o)
-		if err == nil || !strings.Contains(err.Error(), c.want) {
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), `no arm "headless"`) {
 			t.Errorf("%s: %v, want %s", c.name, err, c.want)
 		}
 	}

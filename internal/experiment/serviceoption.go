@@ -136,6 +136,20 @@ func (d *document) forgetStudy() {
 	d.root = d.root.with("arms", arms)
 }
 
+// ofOwnServer returns the index in [ofOwnServers] of the first field that an arm sets; -1: it sets none.
+func (d *document) ofOwnServer(arm string) int {
+	own := d.ownConfig(arm)
+	return slices.IndexFunc(ofOwnServers, func(path string) bool {
+		_, set := own.find(strings.Split(path, "."))
+		return set
+	})
+}
+
+// armsOfServices are the arms that set nothing that only rpclab's own servers have.
+func (d *document) armsOfServices() []string {
+	return slices.DeleteFunc(d.armNames(), func(arm string) bool { return d.ofOwnServer(arm) >= 0 })
+}
+
 // checkOwnServers returns an error if arms differ in what only rpclab's own servers have.
 func (d *document) checkOwnServers(service ServiceDocument, workload Workload, picked []string) error {
 	var wrong problems
@@ -144,11 +158,7 @@ func (d *document) checkOwnServers(service ServiceDocument, workload Workload, p
 	var able, reasons []string
 	different, ofTLS := 0, false // arms that can call a service, without repetitions of others; an arm that cannot sets TLS
 	for _, arm := range d.armNames() {
-		own := d.ownConfig(arm)
-		i := slices.IndexFunc(ofOwnServers, func(path string) bool {
-			_, set := own.find(strings.Split(path, "."))
-			return set
-		})
+		i := d.ofOwnServer(arm)
 		switch {
 		case i < 0:
 			able = append(able, arm)
