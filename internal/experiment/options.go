@@ -120,3 +120,10 @@ func quoted(word string) string {
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
+
+// ServiceDocument is the text of a service file.
+type ServiceDocument struct {
+	File string // its name in messages; relative paths in it start at its directory
+	Text []byte
+	On   string // the cluster of the run, as in [Options]
+}

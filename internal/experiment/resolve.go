@@ -1,6 +1,7 @@
 package experiment
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 )
@@ -62,4 +63,27 @@ func (d *document) resolve() (resolved, error) {
 		d.checkEncryption(r, &wrong)
 	}
 	return r, wrong.err()
+}
+
+// serverOf returns the number of backends that a service asks for and their limits, as a config; nil: none.
+func (d *document) serverOf(name *node) *node {
+	if name == nil {
+		return nil
+	}
+	server := d.root.get("services").get(name.text).get("server")
+	set := &node{kind: mapping}
+	if addresses := server.get("addresses"); addresses != nil && len(addresses.values) > 0 {
+		n := len(addresses.values)
+		set = set.with("replicas", &node{at: addresses.at, value: n, text: fmt.Sprint(n)})
+	}
+	if replicas := server.get("replicas"); replicas != nil {
+		set = set.with("replicas", replicas)
+	}
+	for _, limit := range server.get("resources").fields() {
+		set = set.with(limit.key, limit.value)
+	}
+	if len(set.pairs) == 0 {
+		return nil
+	}
+	return nest([]string{"server"}, set)
 }

@@ -12,13 +12,6 @@ import (
 	"rpclab/internal/suggest"
 )
 
-// ServiceDocument is the text of a service file.
-type ServiceDocument struct {
-	File string // its name in messages; relative paths in it start at its directory
-	Text []byte
-	On   string // the cluster of the run, as in [Options]
-}
-
 // ReadService reads a service file.
 func ReadService(d ServiceDocument, vocabulary Vocabulary) (ServiceFile, error) {
 	read, _, err := readService(d, vocabulary)
@@ -264,29 +257,6 @@ func (d *document) clearEverywhere(path []string) {
 	}
 	d.root = d.root.with("arms", arms)
 	d.clearAxes(path)
-}
-
-// serverOf returns the number of backends that a service asks for and their limits, as a config; nil: none.
-func (d *document) serverOf(name *node) *node {
-	if name == nil {
-		return nil
-	}
-	server := d.root.get("services").get(name.text).get("server")
-	set := &node{kind: mapping}
-	if addresses := server.get("addresses"); addresses != nil && len(addresses.values) > 0 {
-		n := len(addresses.values)
-		set = set.with("replicas", &node{at: addresses.at, value: n, text: fmt.Sprint(n)})
-	}
-	if replicas := server.get("replicas"); replicas != nil {
-		set = set.with("replicas", replicas)
-	}
-	for _, limit := range server.get("resources").fields() {
-		set = set.with(limit.key, limit.value)
-	}
-	if len(set.pairs) == 0 {
-		return nil
-	}
-	return nest([]string{"server"}, set)
 }
 
 // inDirectory returns a service whose relative paths start at a directory.
