@@ -116,10 +116,11 @@ func TestEventsOnAnImageOfTheUser(t *testing.T) {
 	for _, factor := range []int{1, 2, 4} { // a busy machine takes longer to start pods
 		events := fmt.Sprintf("[{at: 1s, scale: 4}, {at: %ds, kill: 1}, {at: %ds, roll: true}]", 1+12*factor, 1+27*factor)
 		trial = withEvents(t, imageServer(t, ", replicas: 3"), fmt.Sprintf("%ds", 50*factor), events).Arms[0].Trials[0]
-		if !slices.ContainsFunc(trial.Events, func(e result.Event) bool { return e.Took.FirstCall == nil }) {
+		late := slices.ContainsFunc(trial.Events, func(e result.Event) bool { return e.Took.FirstCall == nil })
+		if !late && trial.Unknown == "" {
 			break
 		}
-		t.Logf("new pods were not ready before the next event or the end: %v", trial.Backends)
+		t.Logf("new pods were not ready before the next event or the end (%t), or not measured (%s): %v", late, trial.Unknown, trial.Backends)
 	}
 	if len(trial.Events) != 3 || trial.Failed != "" || len(trial.Lost) > 0 {
 		t.Fatalf("%d events, want 3; failure %q, lost %v", len(trial.Events), trial.Failed, trial.Lost)
