@@ -135,8 +135,8 @@ func resent(arm result.Arm) string {
 	if float64(arm.Resent) <= few*float64(arm.Calls) {
 		return ""
 	}
-	return fmt.Sprintf("servers refused %d requests (%.3g %% of the calls) or closed their connections first, and the client sent these again, "+
-		"as gRPC clients do once: the servers received more requests than there were calls", arm.Resent, 100*float64(arm.Resent)/float64(arm.Calls))
+	return fmt.Sprintf("servers refused %d requests (%.3g %% of the calls) or closed their connections first, and the client sent these again: "+
+		"the servers received more requests than there were calls", arm.Resent, 100*float64(arm.Resent)/float64(arm.Calls))
 }
 
 // finished returns what a rollout or a scaling does to each backend.

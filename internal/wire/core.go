@@ -95,7 +95,7 @@ type call struct {
 	request       *sessionRequest // of a session; nil: none
 	sessionStream *sessionStream  // of a session; nil: a call of the load
 	attempts      int
-	refused       bool            // its present request was sent, and the server did not process it
+	refused       bool            // the server has refused its present request once
 	resent        int             // requests that were sent again
 	queued        list.Link[call] // waits for a connection, an address or a retry
 	inFlight      list.Link[call] // in core.inFlight

@@ -6,8 +6,8 @@ import (
 	"rpclab/internal/wire/h2"
 )
 
-// maxAttempts limits the attempts of a call with a connection of its own, which may break before it is used. An attempt
-// that only waited for a stream does not count.
+// maxAttempts limits the attempts of a call that servers did not process. An attempt that only
+// waited for a stream does not count.
 const maxAttempts = 5
 
 // streamEnded handles a call whose stream has ended.
@@ -128,8 +128,8 @@ func (c *core) cancelCall(call *call, why h2.Status) {
 	c.endCall(call, "", why)
 }
 
-// unprocessed handles a call that the server did not process: it can be sent again. A request that was sent is sent
-// again once, as grpc-go does (gRFC A6, transparent retries).
+// unprocessed handles a call that the server did not process: it can be sent again. A request that the server refused is
+// sent again once, as grpc-go does (gRFC A6, transparent retries): a server that refuses many has failed calls.
 func (c *core) unprocessed(call *call, why h2.Status) {
 	if state := call.sessionStream; state != nil && (state.index < 0 || call.stream.Sent()) {
 		c.session.streamEnded(call, why)
@@ -153,12 +153,13 @@ func (c *core) unprocessed(call *call, why h2.Status) {
 	if sent || call.ownConnection != nil {
 		call.attempts++
 	}
-	if sent && call.refused || call.attempts >= maxAttempts || c.closing {
+	refused := why == h2.Refused
+	if refused && call.refused || call.attempts >= maxAttempts || c.closing {
 		c.failCall(call, why)
 		return
 	}
+	call.refused = call.refused || refused
 	if sent {
-		call.refused = true
 		call.resent++
 	}
 	if call.ownConnection != nil {

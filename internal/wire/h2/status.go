@@ -72,6 +72,9 @@ func (s Status) Name() string {
 	return codeNames[Unknown]
 }
 
+// Refused is the status of a stream that the peer refused: it did not process the request (RFC 9113, section 8.7).
+var Refused = ofReset(RefusedStream)
+
 // ofReset returns the status of a stream that the peer reset: "Errors" of the gRPC over HTTP/2
 // specification.
 func ofReset(code ErrorCode) Status {
