@@ -215,7 +215,7 @@ func tooFewCalls(m metric, d result.Document, arm result.Arm) reason {
 	}
 	needed := math.Ceil(10/m.tail - 1e-6)
 	counted := fmt.Sprintf("a trial of %s has", arm.Name)
-	if tookTurns(d.ArmsByKey()[arm.Key()]) && !tookTurns(arm) { // one group, which has all cycles
+	if inTurns := cmp.Or(d.Design, "isolated") != "isolated"; inTurns && !tookTurns(arm) { // one group, which has all cycles
 		counted = fmt.Sprintf("all trials of %s together have", arm.Name)
 	}
 	return reason{fmt.Sprintf("%s %d calls; %s needs %.0f, so that ten calls exceed it: %s",

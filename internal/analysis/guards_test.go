@@ -70,6 +70,9 @@ func TestTooFewCallsOfAllTrialsAreNotThoseOfOne(t *testing.T) {
 			}
 		}
 		d.Baseline = "pool"
+		if inTurns {
+			d.Design = "interleaved"
+		}
 		return d
 	}
 	for inTurns, want := range map[bool]string{false: "a trial of new has 60 calls", true: "all trials of new together have 240 calls"} {
