@@ -210,6 +210,7 @@ func trialsOf(d result.Document) (all []result.Trial) {
 // covered says what of a run that an interrupt ended is in its result, and if that is nothing, what did not end.
 func covered(d result.Document) (covers, missing string) {
 	missing = "no call was measured"
+	cut := false // the last round
 	for _, t := range trialsOf(d) {
 		switch {
 		case t.Capacity != nil && len(t.Capacity.Probes) > 0:
@@ -217,11 +218,11 @@ func covered(d result.Document) (covers, missing string) {
 		case t.Capacity != nil:
 			missing = "no probe had ended"
 		case t.Failed != "":
-			missing = "no round had ended"
+			cut, missing = true, "no round had ended"
 		}
 	}
 	switch {
-	case hasCalls(d) && missing == "no round had ended":
+	case hasCalls(d) && cut:
 		covers = "the rounds that ended"
 	case hasCalls(d):
 		covers = "the calls made so far"

@@ -36,7 +36,7 @@ SIGTERM or SIGINT stops the server after it has drained its connections.`,
   curl -d '{"value": 1}' http://127.0.0.1:50051/increase`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) (err error) {
-			if err := errors.Join(checkPositive(c.Flags()), checkModel(c.Flags(), server.Model), secure.check(server.Model), checkToken(access, server.Model, secure)); err != nil {
+			if err := errors.Join(checkNotNegative(c.Flags()), checkModel(c.Flags(), server.Model), secure.check(server.Model), checkToken(access, server.Model, secure)); err != nil {
 				return err
 			}
 			access.public = access.public || supervised // the supervisor controls access
@@ -110,8 +110,8 @@ SIGTERM or SIGINT stops the server after it has drained its connections.`,
 	return command
 }
 
-// checkPositive returns an error for numbers and durations below 0.
-func checkPositive(flags *pflag.FlagSet) (err error) {
+// checkNotNegative returns an error for numbers and durations below 0.
+func checkNotNegative(flags *pflag.FlagSet) (err error) {
 	flags.Visit(func(f *pflag.Flag) {
 		if strings.HasPrefix(f.Value.String(), "-") && slices.Contains([]string{"int", "duration"}, f.Value.Type()) {
 			err = errors.Join(err, usageError{fmt.Errorf("--%s %s: use 0 or more", f.Name, f.Value)})

@@ -44,19 +44,10 @@ func warnings(arm result.Arm) []string {
 	if unknown >= 0 { // once: the reason of every trial is the same
 		all = append(all, fmt.Sprintf("%s: %s", place(arm), arm.Trials[unknown].Unknown))
 	}
-	for _, text := range []string{waits(arm), resent(arm)} {
+	for _, text := range []string{waits(arm), resent(arm), endedFirst(arm), throttledByOwnLimit(arm), collectedGarbage(arm)} {
 		if text != "" {
 			all = append(all, place(arm)+": "+text)
 		}
-	}
-	if text := endedFirst(arm); text != "" {
-		all = append(all, place(arm)+": "+text)
-	}
-	if why := throttledByOwnLimit(arm); why != "" {
-		all = append(all, place(arm)+": "+why)
-	}
-	if why := collectedGarbage(arm); why != "" {
-		all = append(all, place(arm)+": "+why)
 	}
 	return all
 }

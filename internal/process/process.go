@@ -169,7 +169,7 @@ func (p *Process) RememberDescendants() {
 	}
 }
 
-// killDescendants kills those that remain, with what they have started since.
+// killDescendants kills the remembered descendants that still run, and their own children.
 func (p *Process) killDescendants() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

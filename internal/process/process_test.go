@@ -79,11 +79,17 @@ func startParent(t *testing.T) (*process.Process, []int) {
 		t.Fatal(err)
 	}
 	t.Cleanup(parent.Kill)
+	return parent, twoIDs(t, out)
+}
+
+// twoIDs reads what a command prints.
+func twoIDs(t *testing.T, out io.Reader) []int {
+	t.Helper()
 	ids := make([]int, 2)
 	if _, err := fmt.Fscan(out, &ids[0], &ids[1]); err != nil {
 		t.Fatal(err)
 	}
-	return parent, ids
+	return ids
 }
 
 func TestAChildAndItsWorkersEndWhenTheParentIsKilled(t *testing.T) {

@@ -28,10 +28,7 @@ func startSessions(t *testing.T, hasChildren bool) (*process.Process, []int) {
 		t.Fatal(err)
 	}
 	t.Cleanup(command.Kill)
-	ids := make([]int, 2)
-	if _, err := fmt.Fscan(out, &ids[0], &ids[1]); err != nil {
-		t.Fatal(err)
-	}
+	ids := twoIDs(t, out)
 	t.Cleanup(func() {
 		for _, id := range ids {
 			_ = syscall.Kill(id, syscall.SIGKILL) // they remain only if the test fails

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -57,6 +58,29 @@ func TestReportsStopAtTheFirstSignal(t *testing.T) {
 	}
 }
 
+// interruptAt starts a load, interrupts it at a moment, and returns its output when it has ended. It fails if the load ends by
+// itself, at the time that early says.
+func interruptAt(t *testing.T, c *exec.Cmd, moment <-chan struct{}, early string) string {
+	t.Helper()
+	var output bytes.Buffer
+	c.Stdout, c.Stderr = &output, &output
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- c.Wait() }()
+	select {
+	case <-moment:
+	case err := <-ended:
+		t.Fatalf("the load ended (%v) %s:\n%s", err, early, &output)
+	}
+	if err := c.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+	return output.String()
+}
+
 // TestAnInterruptedSearchKeepsItsProbes interrupts a search in its second or third probe, all of which hold.
 func TestAnInterruptedSearchKeepsItsProbes(t *testing.T) {
 	t.Parallel()
@@ -71,30 +95,15 @@ func TestAnInterruptedSearchKeepsItsProbes(t *testing.T) {
 	defer server.Close()
 	file := filepath.Join(t.TempDir(), "out.json")
 	c := command(t, t.TempDir(), "load", "--http", "GET", "--search", "p99 < 10s", "--search-to", "10000", "--duration", "1s", "--no-wait", "--json", file, server.URL)
-	var output bytes.Buffer
-	c.Stdout, c.Stderr = &output, &output
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- c.Wait() }()
-	select {
-	case <-second:
-	case err := <-ended:
-		t.Fatalf("the load ended (%v) in its first probe:\n%s", err, &output)
-	}
-	if err := c.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	<-ended
+	output := interruptAt(t, c, second, "in its first probe")
 	text, err := os.ReadFile(file)
 	if code := c.ProcessState.ExitCode(); code != 130 || err != nil || !strings.Contains(string(text), `"duration_ms": 250`) {
-		t.Errorf("exit code %d, the file has %q (%v), want 130 and the probes:\n%s", code, text, err, &output)
+		t.Errorf("exit code %d, the file has %q (%v), want 130 and the probes:\n%s", code, text, err, output)
 	}
-	said := strings.Join(strings.Fields(output.String()), " ")
+	said := strings.Join(strings.Fields(output), " ")
 	for _, want := range []string{" in a short probe, ", "interrupted, before a probe of full length", "the result covers the probes that ended"} {
 		if !strings.Contains(said, want) {
-			t.Errorf("the output lacks %q:\n%s", want, &output)
+			t.Errorf("the output lacks %q:\n%s", want, output)
 		}
 	}
 }
@@ -166,25 +175,10 @@ func TestAnInterruptBeforeTheFirstMeasuredCallKeepsTheFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := command(t, t.TempDir(), "load", "--http", "GET", "--warmup", "1", "-c", "1", "-n", "5", "--no-wait", "--json", file, server.URL)
-	var output bytes.Buffer
-	c.Stdout, c.Stderr = &output, &output
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- c.Wait() }()
-	select {
-	case <-called:
-	case err := <-ended:
-		t.Fatalf("the load ended (%v) before its first call:\n%s", err, &output)
-	}
-	if err := c.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	<-ended
+	output := interruptAt(t, c, called, "before its first call")
 	text, err := os.ReadFile(file)
 	want := "rpclab: no call was measured before the interrupt, so rpclab does not write " + file
-	if code := c.ProcessState.ExitCode(); code != 130 || err != nil || string(text) != "an earlier result" || !strings.Contains(output.String(), want) {
-		t.Errorf("exit code %d, the file has %q (%v), want 130, the earlier result and %q:\n%s", code, text, err, want, &output)
+	if code := c.ProcessState.ExitCode(); code != 130 || err != nil || string(text) != "an earlier result" || !strings.Contains(output, want) {
+		t.Errorf("exit code %d, the file has %q (%v), want 130, the earlier result and %q:\n%s", code, text, err, want, output)
 	}
 }
