@@ -9,8 +9,8 @@ import (
 )
 
 // namedCalls returns what was measured of calls by their names. A call that was lost counts as its deadline, or as
-// the greatest lateness of a call if that is longer.
-func namedCalls(seen map[string]measure.NamedCalls, deadline time.Duration, lateness result.Histogram) (all map[string]result.NamedCalls, err error) {
+// the greatest lateness of a call if that is longer. After an interrupt, calls that it cancelled count in no latency.
+func namedCalls(seen map[string]measure.NamedCalls, deadline time.Duration, lateness result.Histogram, interrupted bool) (all map[string]result.NamedCalls, err error) {
 	deadline = max(deadline, time.Duration(lateness.Max*float64(time.Millisecond)))
 	for name, c := range seen {
 		calls := result.NamedCalls{Due: c.Calls + c.Dropped, Errors: c.Errors, Dropped: c.Dropped}
@@ -19,6 +19,9 @@ func namedCalls(seen map[string]measure.NamedCalls, deadline time.Duration, late
 		answered, err := result.FromEncoded(c.Latency)
 		if err != nil {
 			return nil, err
+		}
+		if interrupted {
+			lost -= c.Errors["CANCELLED"]
 		}
 		if calls.Latency, err = answered.CountLost(lost, deadline); err != nil {
 			return nil, err

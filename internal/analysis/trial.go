@@ -39,6 +39,8 @@ type Record struct {
 	Kernel *measure.KernelCounters
 	// JVMs is what the Java virtual machines of servers and gateways spent on themselves; nil: there are none.
 	JVMs *measure.JVMTimes
+	// Interrupted is when an interrupt ended the load early; zero: none did.
+	Interrupted time.Time
 }
 
 // CallerRecord is what one caller measured of its share of a load.
@@ -51,7 +53,7 @@ type CallerRecord struct {
 // its load.
 func (r Record) Summarize(trial result.Trial) result.Trial {
 	seen := r.Merged
-	trial = Measured(trial, seen, r.deadline(), 0)
+	trial = Measured(trial, seen, r.deadline(), r.Interrupted)
 	var err error
 	if trial.Callers, err = r.callers(); err != nil {
 		trial.Failed = err.Error()
@@ -92,9 +94,12 @@ func (r Record) Summarize(trial result.Trial) result.Trial {
 	return trial
 }
 
-// Measured adds the measures of a load to its trial. A lost call counts as deadline; cancelled calls, which
-// an interrupt ended, are left out of the latency.
-func Measured(trial result.Trial, seen measure.Measurement, deadline time.Duration, cancelled uint64) result.Trial {
+// Measured adds the measures of a load to its trial. A lost call counts as deadline, but calls that an interrupt cancelled,
+// at a time that is zero if there was none, are left out of the latency.
+func Measured(trial result.Trial, seen measure.Measurement, deadline time.Duration, interrupted time.Time) result.Trial {
+	if !interrupted.IsZero() {
+		trial.Cancelled = cancelledFrom(interrupted.Sub(seen.Started), seen.Timeline)
+	}
 	var errs [7]error
 	trial.Calls, trial.Dropped, trial.Late, trial.Waited, trial.Resent = seen.Calls, seen.Dropped, seen.Late, seen.Waited, seen.Resent
 	trial.Errors, trial.Samples, trial.Reasons = seen.Errors, seen.Samples, seen.Reasons
@@ -109,13 +114,13 @@ func Measured(trial result.Trial, seen measure.Measurement, deadline time.Durati
 		trial.Messages = new(result.Histogram)
 		*trial.Messages, errs[6] = result.FromEncoded(seen.Answers)
 	}
-	errs[4] = trial.CountLost(deadline, cancelled)
-	trial.ByName, errs[5] = namedCalls(seen.ByName, deadline, trial.Lateness)
+	errs[4] = trial.CountLost(deadline, trial.Cancelled)
+	trial.ByName, errs[5] = namedCalls(seen.ByName, deadline, trial.Lateness, trial.Cancelled > 0 && trial.Cancelled == seen.Errors["CANCELLED"])
 	if err := errors.Join(errs[:]...); err != nil {
 		trial.Failed = err.Error()
 	}
 	trial.ElapsedMS = result.Milliseconds(seen.Elapsed)
-	trial.Rate, trial.Window = Rate(seen)
+	trial.Rate, trial.Window = rateUntil(interrupted, seen)
 	trial.LatencyOverTime = LatencyOverTime(seen)
 	return trial
 }
@@ -135,7 +140,7 @@ func (r Record) callers() (all []result.Caller, err error) {
 			Name: m.Name, StartMS: result.Milliseconds(m.Started.Sub(r.Start) + m.FirstLateness), Calls: m.Calls,
 			Errors: m.Errors, Backends: m.Backends, Resources: usagePerCall(usageOf(m.Measurement), m.Calls),
 		}
-		one.Rate, _ = Rate(m.Measurement)
+		one.Rate, _ = rateUntil(r.Interrupted, m.Measurement)
 		own := result.Measures{Errors: m.Errors, Dropped: m.Dropped}
 		var errs [3]error
 		own.Latency, errs[0] = result.FromEncoded(m.Latency)
@@ -187,6 +192,26 @@ func (r Record) withUnnamed(counts []uint64) []uint64 {
 	}
 	silent := make([]uint64, max(0, len(r.ready())-len(counts)))
 	return append(silent, counts...)
+}
+
+// cancelledFrom counts the calls that an interrupt cancelled. A server that answered CANCELLED before did so itself.
+// Calls are cancelled a little before rpclab notes the time of the interrupt.
+func cancelledFrom(interrupt time.Duration, line measure.Timeline) (n uint64) {
+	const noted = measure.TimelineInterval / 2
+	ended := line.Errors["CANCELLED"]
+	first := int(max(interrupt-noted, 0) / measure.TimelineInterval)
+	for _, calls := range ended[min(first, len(ended)):] {
+		n += calls
+	}
+	return n
+}
+
+// rateUntil is [Rate] of a load that an interrupt may have ended before its window did.
+func rateUntil(interrupted time.Time, m measure.Measurement) (perSecond float64, window *result.Window) {
+	if !interrupted.IsZero() && m.Elapsed < m.Window {
+		m.Window = 0
+	}
+	return Rate(m)
 }
 
 // Rate returns the calls per second: in the window, if the load has one that is long enough for its calls, else until

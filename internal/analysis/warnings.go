@@ -28,6 +28,9 @@ func warnings(arm result.Arm) []string {
 		if w := t.WarmUp; w != nil && !w.Steady {
 			all = append(all, fmt.Sprintf("%s, round %d: %s", place(arm), t.Round, Unsteady(*w, "caller.warmup_max (rpclab load: --warmup-max)")))
 		}
+		if t.Cancelled > 0 {
+			all = append(all, fmt.Sprintf("%s, round %d: calls in flight at the interrupt (%d) count as CANCELLED, not in the latency", place(arm), t.Round, t.Cancelled))
+		}
 		if skew := result.Skew(t.Callers); skew > mostSkew {
 			all = append(all, fmt.Sprintf("%s, round %d: callers started their shares of the load %.0f ms apart; %d ms are allowed", place(arm), t.Round, skew, mostSkew))
 		}

@@ -94,11 +94,7 @@ func (c *callerGroup) warmUp(ctx context.Context, assigned func(n int) assignmen
 
 // warmUpUntilSteady makes a load like whole until it was steady for every caller.
 func (c *callerGroup) warmUpUntilSteady(ctx context.Context, whole steadyRequest) (*result.WarmUp, error) {
-	s := newSettling(len(c.processes), func() {
-		for _, p := range c.processes {
-			_ = p.client.Finish() // an error means that it has ended, which its response says
-		}
-	})
+	s := newSettling(len(c.processes), c.finish)
 	c.settling.Store(s)
 	defer c.settling.Store(nil)
 	err := c.each(ctx, func(ctx context.Context, i int, p *callerProcess) error {
@@ -109,6 +105,34 @@ func (c *callerGroup) warmUpUntilSteady(ctx context.Context, whole steadyRequest
 	})
 	w := s.warmUp()
 	return &w, err
+}
+
+// finish ends the load that the callers make, without an error.
+func (c *callerGroup) finish() {
+	for _, p := range c.processes {
+		_ = p.client.Finish() // an error means that it has ended, which its response says
+	}
+}
+
+// finishGrace is how long callers may take to return what they measured, after an interrupt.
+const finishGrace = 3 * time.Second
+
+// loadUntilInterrupt is [callerGroup.load], which an interrupt (the end of ctx) ends early: then it returns what was measured
+// until then, and when the load was interrupted.
+func (c *callerGroup) loadUntilInterrupt(ctx context.Context, timeout time.Duration, start time.Time, whole loadRequest) (all []measure.Measurement, interrupted time.Time, err error) {
+	patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+	defer cancel()
+	at := make(chan time.Time, 1)
+	unwatch := context.AfterFunc(ctx, func() {
+		at <- time.Now()
+		c.finish()
+		time.AfterFunc(finishGrace, cancel)
+	})
+	all, err = c.load(patient, start, whole)
+	if !unwatch() {
+		interrupted = <-at
+	}
+	return all, interrupted, err
 }
 
 // readClocks reads the clocks of all callers, and returns a time, after a delay, at which all can start a load.

@@ -21,7 +21,8 @@ const (
 	clockMethod = stdio.Method[stdio.None, time.Time]("clock")
 	// steadyMethod makes a load that is not measured, and sends snapshots, until the lab finishes it.
 	steadyMethod = stdio.Method[steadyRequest, stdio.None]("steady")
-	loadMethod   = stdio.Method[loadRequest, measure.Measurement]("load")
+	// loadMethod makes a load and returns what was measured until it ended, or until the lab finished it.
+	loadMethod = stdio.Method[loadRequest, measure.Measurement]("load")
 )
 
 // assignment is what a caller calls, and how.

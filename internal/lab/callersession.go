@@ -168,6 +168,8 @@ func (s *callerSession) load(ctx context.Context, o loadRequest) (m measure.Meas
 	if err != nil {
 		return m, err
 	}
+	ctx, cancel := stdio.UntilFinished(ctx)
+	defer cancel()
 	if o.Limit > 0 {
 		limited, cancel := context.WithTimeout(ctx, max(0, time.Until(o.At))+o.Limit)
 		defer cancel()

@@ -31,7 +31,6 @@ import (
 
 	"rpclab/internal/analysis"
 	"rpclab/internal/experiment"
-	"rpclab/internal/load"
 	"rpclab/internal/measure"
 	"rpclab/internal/process/running"
 	"rpclab/internal/result"
@@ -147,9 +146,10 @@ func (r *run) measureTrials(ctx context.Context) (failed error) {
 		r.doc.FaultProxies = runner.proxyCosts
 		if err != nil {
 			failed = fmt.Errorf("round %d, arm %s: %w", t.Round, t.Arm, err)
-			// A load says that its last round is not kept; an experiment, of how many rounds its result is.
-			interrupted := measured.Failed != "" && r.plan.Name == load.Experiment
-			if measured.Capacity != nil || measured.Calls+measured.Dropped > 0 || interrupted { // an interrupted search, or a load
+			// A load keeps, of an interrupted round, what was measured or why nothing was; an experiment says of how many
+			// rounds its result is.
+			why := t.keeps && measured.Failed != ""
+			if measured.Capacity != nil || measured.Calls+measured.Dropped > 0 || why { // an interrupted search, or a load
 				failed = errors.Join(failed, r.addTrials([]trial{t}, []result.Trial{measured}))
 			}
 			break

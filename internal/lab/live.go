@@ -42,12 +42,12 @@ func (l *liveTotals) end(caller int) {
 	l.ended[caller] = true
 }
 
-// interrupted says what an interrupt ends: a load of which callers have sent no measurement.
+// interrupted says what an interrupt ended: a load of which callers have not returned what they measured.
 func (l *liveTotals) interrupted() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.calls == 0 {
-		return "interrupted in its first second; its calls are not kept"
+		return "interrupted before a call was measured"
 	}
 	return fmt.Sprintf("interrupted after at least %d calls, which are not kept", l.calls)
 }

@@ -34,7 +34,8 @@ type loader struct {
 	phase      string        // of the run; empty: PhaseLoad
 }
 
-// load makes one load, performs its events, and adds a summary of what it measured to a trial.
+// load makes one load, performs its events, and adds a summary of what it measured to a trial. After an interrupt it returns
+// the error, with what was measured if the trial keeps that.
 func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) (result.Trial, error) {
 	servers := l.bed.servers
 	endMeshUsage := recordMeshUsage(ctx, l.cluster, l.trial.route.Mesh, l.block, len(l.trial.Events) > 0)
@@ -65,7 +66,7 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 		l.progress.performed(e)
 		l.progress.endedPhase(eventPhase(l.trial.Trial, e, start))
 	})
-	shares, err := l.callers.load(limited, start, o)
+	shares, interrupted, err := l.makeLoad(ctx, limited, start, o)
 	l.progress.endedPhase(Phase{Name: cmp.Or(l.phase, PhaseLoad), Trial: l.trial.Trial, Began: start, Err: err})
 	measured.Memory = endMemory()
 	kernel = measure.ReadKernelCounters().Since(kernel)
@@ -86,7 +87,7 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 	measured.Lost = l.bed.failures()
 	r := analysis.Record{
 		Config: l.trial.Config, CallsBackends: l.trial.library.callsBackends(), BackendsUnknown: unknown != "", OwnNames: ownNames, Start: start, Callers: l.callers.records(shares), Merged: merged,
-		Events: performed, Endpoints: endpoints.stop(), Servers: servers.Usage(), JVMs: jvms,
+		Events: performed, Endpoints: endpoints.stop(), Servers: servers.Usage(), JVMs: jvms, Interrupted: interrupted,
 	}
 	if r.Proxies, r.Gateways, r.ControlPlane, err = l.bed.usage(); err != nil {
 		return failedTrial(ctx, measured, fmt.Errorf("read the usage of proxies, gateway and control plane: %w", err))
@@ -112,7 +113,20 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 	if l.bed.gateway == "" { // a gateway makes many calls for one request
 		r.CallsStarted = servers.CallCounts()
 	}
-	return r.Summarize(measured), nil
+	measured = r.Summarize(measured)
+	if !interrupted.IsZero() {
+		return measured, ctx.Err()
+	}
+	return measured, nil
+}
+
+// makeLoad has the callers make the load.
+func (l loader) makeLoad(ctx, limited context.Context, start time.Time, o loadRequest) (shares []measure.Measurement, interrupted time.Time, err error) {
+	if l.trial.keeps {
+		return l.callers.loadUntilInterrupt(ctx, l.trial.timeout, start, o)
+	}
+	shares, err = l.callers.load(limited, start, o)
+	return shares, interrupted, err
 }
 
 // nameServiceBackends gives the backends of a user's service in what callers measured the names of their endpoints. It

@@ -52,6 +52,7 @@ type trial struct {
 	load      pace.Spec     // of a capacity search: its warm-up
 	target    *target       // nil: rpclab deploys the service
 	timeout   time.Duration // of a load
+	keeps     bool          // what was measured before an interrupt: a load with a service file
 }
 
 // target is what a load of servers that run already calls.
@@ -87,6 +88,7 @@ func Resolve(plan experiment.Plan) (Plan, error) {
 		if resolved.trials[i], err = r.trial(t); err != nil {
 			return Plan{}, experiment.InDocument(fmt.Errorf("arm %s: %w", t.Arm, err))
 		}
+		resolved.trials[i].keeps = plan.Name == load.Experiment && t.Config.Load.Search == nil
 		if plan.Design != "" && plan.Design != experiment.Isolated {
 			resolved.trials[i].armNumber = 1 + slices.IndexFunc(plan.Arms, func(a experiment.Arm) bool { return a.Name == t.Arm })
 		}

@@ -51,7 +51,6 @@ func (r *trialRunner) runAtTarget(ctx context.Context, t trial) (measured result
 				return measured, err
 			}
 			seen, err := r.loadTarget(ctx, t, measured, plan, o.Limit)
-			t.target.Forget() // the report has the calls of one probe
 			if err != nil {
 				return measured, err // without the calls of a probe that did not end
 			}

@@ -54,7 +54,7 @@ func (r *trialRunner) runTrial(ctx context.Context, t trial) (measured result.Tr
 			func(step string) { r.progress.doing(t.Trial, step) })
 	}
 	r.progress.measuring()
-	if measured, err = s.loader.load(ctx, measured, loadRequest{Pace: t.load}); err != nil && ctx.Err() != nil {
+	if measured, err = s.loader.load(ctx, measured, loadRequest{Pace: t.load}); err != nil && ctx.Err() != nil && measured.Calls+measured.Dropped == 0 {
 		measured.Failed = s.loader.callers.live.interrupted()
 	}
 	return measured, err

@@ -22,17 +22,10 @@ const Experiment = "load"
 // Trial adds what was measured of one load to its trial. After an interrupt, at a time that is zero if there was none,
 // the load ended early.
 func (l *Load) Trial(trial result.Trial, seen measure.Measurement, interrupted time.Time) result.Trial {
-	l.cancelled = 0
-	if !interrupted.IsZero() {
-		l.cancelled = cancelledFrom(interrupted.Sub(seen.Started), seen.Timeline)
-		if seen.Elapsed < seen.Window {
-			seen.Window = 0 // it did not end
-		}
-	}
 	seen.RenameBackends(l.BackendName)
 	l.to.addUnused(seen.Backends)
 	trial.Started = seen.Started.UTC()
-	trial = analysis.Measured(trial, seen, l.settings.Search.Deadline(l.settings.Timeout), l.cancelled)
+	trial = analysis.Measured(trial, seen, l.settings.Search.Deadline(l.settings.Timeout), interrupted)
 	trial.Backends = seen.Backends
 	trial.Resources.Client.RSS = seen.MaxRSS
 	if seen.Calls > 0 {
@@ -51,29 +44,11 @@ func (l *Load) Trial(trial result.Trial, seen measure.Measurement, interrupted t
 // BackendName returns the name of a backend. The target is who answered without a name.
 func (l *Load) BackendName(id string) string { return cmp.Or(id, l.Name()) }
 
-// cancelledFrom counts the calls that an interrupt cancelled. A server that answered CANCELLED before did so itself.
-// Calls are cancelled a little before rpclab notes the time of the interrupt.
-func cancelledFrom(interrupt time.Duration, line measure.Timeline) (n uint64) {
-	const noted = measure.TimelineInterval / 2
-	ended := line.Errors["CANCELLED"]
-	first := int(max(interrupt-noted, 0) / measure.TimelineInterval)
-	for _, calls := range ended[min(first, len(ended)):] {
-		n += calls
-	}
-	return n
-}
-
-// Forget leaves the calls made so far out of the warnings of [Load.Complete].
-func (l *Load) Forget() { l.cancelled = 0 }
-
 // Complete adds to an assembled document what only the load knows. selfTest is nil if it was not made or failed; why
 // says so: "because of the interrupt".
 func (l *Load) Complete(d result.Document, selfTest *SelfTestResult, why string) result.Document {
 	arm := &d.Arms[0]
 	warn := func(text string) { d.Warnings = append(d.Warnings, text) }
-	if l.cancelled > 0 {
-		warn(fmt.Sprintf("%d calls were in flight at the interrupt and count as CANCELLED, not in the latency", l.cancelled))
-	}
 	if unused := l.to.addUnused(arm.Backends); len(unused) > 0 && arm.Calls > 0 {
 		warn(fmt.Sprintf("%s answered no call, although --balance %s sends calls to every address", strings.Join(unused, ", "), RoundRobin))
 	}

@@ -40,22 +40,6 @@ func TestAGeneratorThatIsLateOrBusyLimitsTheLoad(t *testing.T) {
 	}
 }
 
-// Calls that a server itself answered with CANCELLED before an interrupt are lost calls, like other failures.
-func TestCallsCancelledBeforeAnInterruptAreTheServers(t *testing.T) {
-	line := measure.Timeline{Errors: map[string][]uint64{"CANCELLED": {7, 0, 5, 2}, "UNAVAILABLE": {1, 1, 1, 1}}}
-	for at, want := range map[time.Duration]uint64{
-		0: 14, 99 * time.Millisecond: 14, 160 * time.Millisecond: 7, 270 * time.Millisecond: 7,
-		320 * time.Millisecond: 7, 360 * time.Millisecond: 2, time.Second: 0,
-	} {
-		if got := cancelledFrom(at, line); got != want {
-			t.Errorf("interrupted at %v: %d calls were cancelled, want %d", at, got, want)
-		}
-	}
-	if got := cancelledFrom(time.Second, measure.Timeline{}); got != 0 {
-		t.Errorf("without failed calls %d calls were cancelled, want 0", got)
-	}
-}
-
 // Some responses name the target itself, and some no server.
 func TestResponsesWithoutAServerCountAsThoseOfTheTarget(t *testing.T) {
 	recorder := measure.NewRecorder(0)

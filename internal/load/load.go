@@ -25,8 +25,6 @@ type Load struct {
 	templates bool   // metadata has templates
 	to        target // which it dials
 	client    Client
-
-	cancelled uint64 // calls of the last trial, by an interrupt
 }
 
 // Client makes the calls.

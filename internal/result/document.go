@@ -213,8 +213,7 @@ func (m Measures) RateMS() float64 {
 	return m.ElapsedMS
 }
 
-// CountLost adds the calls that failed or were dropped to a Latency of the successful calls, except
-// those that rpclab itself cancelled at an interrupt.
+// CountLost adds the calls that failed or were dropped to a Latency of the successful calls, except those cancelled.
 func (m *Measures) CountLost(deadline time.Duration, cancelled uint64) (err error) {
 	lost := m.Failed() + m.Dropped - cancelled
 	if lost == 0 {
@@ -298,6 +297,7 @@ type Trial struct {
 	// of the full-length probe at the highest rate that met the objective.
 	Capacity *Capacity `json:"capacity,omitempty"`
 	Measures
+	Cancelled uint64 `json:"cancelled,omitempty"` // calls in flight at the interrupt that ended the load: they failed, and are not in the latency
 	// Blocks are the parts of a load whose arms took turns; Measures merges them. Empty: the load was one
 	// piece.
 	Blocks []Block `json:"blocks,omitempty"`

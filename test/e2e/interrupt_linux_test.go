@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"rpclab/internal/result/resulttest"
 	"rpclab/internal/testkit"
 )
 
@@ -108,19 +110,16 @@ func TestAnInterruptedSearchKeepsItsProbes(t *testing.T) {
 	}
 }
 
-// TestAnInterruptedRoundOfAServiceSaysThatItsCallsAreNotKept interrupts the first or the second round, whose calls the
-// progress has shown.
-func TestAnInterruptedRoundOfAServiceSaysThatItsCallsAreNotKept(t *testing.T) {
+// TestAnInterruptedRoundOfAServiceIsKept interrupts the first or the second round while one call is in flight.
+func TestAnInterruptedRoundOfAServiceIsKept(t *testing.T) {
 	t.Parallel()
-	for calls, want := range map[int64][]string{
-		250: {"round 1 gave no measurement: interrupted after ", " calls, which are not kept", "no round had ended before the interrupt, so rpclab does not write "},
-		550: {"round 2 gave no measurement: interrupted after ", " calls, which are not kept", "the result covers the rounds that ended", "Show this report again"},
-	} {
+	for calls, rounds := range map[int64]int{250: 1, 550: 2} {
 		var made atomic.Int64
 		enough := make(chan struct{})
-		server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			if made.Add(1) == calls {
 				close(enough)
+				<-r.Context().Done()
 			}
 		}))
 		defer server.Close()
@@ -130,33 +129,31 @@ func TestAnInterruptedRoundOfAServiceSaysThatItsCallsAreNotKept(t *testing.T) {
 		if err := os.WriteFile(service, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		c := command(t, t.TempDir(), "load", "--service", service, "--rate", "100", "--duration", "3s", "--rounds", "3", "--no-wait", "--json", file)
-		var output bytes.Buffer
-		c.Stdout, c.Stderr = &output, &output
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
+		c := command(t, t.TempDir(), "load", "--service", service, "--rate", "100", "--duration", "3s", "--rounds", "3", "--warmup", "0", "--no-wait", "--json", file)
+		output := interruptAt(t, c, enough, fmt.Sprintf("before %d calls", calls))
+		document, err := os.Open(file)
+		if err != nil {
+			t.Fatalf("%v:\n%s", err, output)
 		}
-		ended := make(chan error, 1)
-		go func() { ended <- c.Wait() }()
-		select {
-		case <-enough:
-		case err := <-ended:
-			t.Fatalf("the load ended (%v) before %d calls:\n%s", err, calls, &output)
+		defer document.Close()
+		d := resulttest.Read(t, document)
+		trials, sum := d.Arms[0].Trials, uint64(0)
+		for _, trial := range trials {
+			sum += trial.Calls
 		}
-		if err := c.Process.Signal(os.Interrupt); err != nil {
-			t.Fatal(err)
+		last := trials[len(trials)-1]
+		answered := int64(sum) - int64(last.Cancelled)
+		if len(trials) != rounds || last.Cancelled == 0 || last.Errors["CANCELLED"] != last.Cancelled || answered < calls-1 || answered > made.Load() || last.Latency.Lost > 0 || last.Window != nil {
+			t.Errorf("the result has %d rounds and %d calls, %d of them cancelled, of %d; the last: %+v", len(trials), sum, last.Cancelled, made.Load(), last.Measures)
 		}
-		<-ended
-		said := strings.Join(strings.Fields(output.String()), " ")
-		for _, text := range want {
-			if !strings.Contains(said, strings.TrimSpace(text)) {
-				t.Errorf("the output lacks %q:\n%s", text, &output)
+		said := strings.Join(strings.Fields(output), " ")
+		for _, want := range []string{") count as CANCELLED, not in the latency", "Show this report again"} {
+			if !strings.Contains(said, want) {
+				t.Errorf("the output lacks %q:\n%s", want, output)
 			}
 		}
-		_, err := os.Stat(file)
-		first := calls < 300
-		if c.ProcessState.ExitCode() != 130 || first != os.IsNotExist(err) || strings.Contains(said, "no call was measured") || first && strings.Contains(said, "Show this report again") {
-			t.Errorf("after %d calls: exit code %d, the file: %v:\n%s", calls, c.ProcessState.ExitCode(), err, &output)
+		if c.ProcessState.ExitCode() != 130 || !d.Partial {
+			t.Errorf("exit code %d, partial %t, want 130 and true:\n%s", c.ProcessState.ExitCode(), d.Partial, output)
 		}
 	}
 }
