@@ -2,6 +2,9 @@ package main
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -44,7 +47,9 @@ minikube: minikube image rm rpclab:CHECKSUM).`,
 			}
 			defer api.Close()
 			bar := newProgress(c.ErrOrStderr(), progressFlags{})
+			alive := map[string]bool{} // namespaces
 			cleaned, err := api.Clean(c.Context(), func(run kubernetes.RunNamespace) bool {
+				alive[run.Namespace] = !run.Dead
 				return (all || run.Dead) && time.Since(run.Began) > time.Duration(olderThan)
 			}, bar.wait)
 			bar.end()
@@ -57,7 +62,7 @@ minikube: minikube image rm rpclab:CHECKSUM).`,
 				}
 			}
 			if len(cleaned) == 0 && err == nil {
-				fmt.Fprintln(c.OutOrStdout(), "nothing to remove")
+				fmt.Fprintln(c.OutOrStdout(), "nothing to remove"+stillAlive(alive))
 			}
 			return err
 		},
@@ -67,4 +72,14 @@ minikube: minikube image rm rpclab:CHECKSUM).`,
 	flags.Var(&olderThan, "older-than", "only remove runs that began longer ago than this `time`, such as 30d or 12h")
 	registerKubernetes(flags, &where)
 	return command
+}
+
+// stillAlive names the namespaces whose runs count as alive; empty: there are none.
+func stillAlive(alive map[string]bool) string {
+	names := slices.Sorted(maps.Keys(alive))
+	names = slices.DeleteFunc(names, func(name string) bool { return !alive[name] })
+	if len(names) == 0 {
+		return ""
+	}
+	return "; the runs of " + strings.Join(names, ", ") + " are in progress, or ended less than a minute ago (--all removes them)"
 }

@@ -1,18 +1,29 @@
 package main
 
 import (
+	"errors"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"rpclab/internal/cluster/kubernetes"
 )
 
 // A negative age would select every run.
 func TestCleanTakesAnAgeAsOtherCommandsDo(t *testing.T) {
 	none := filepath.Join(t.TempDir(), "kubeconfig") // so that no cluster is found
-	for age, want := range map[string]int{"30d": exitLab, "24h": exitLab, "-1h": exitUsage, "old": exitUsage} {
+	for age, valid := range map[string]bool{"30d": true, "24h": true, "-1h": false, "old": false} {
 		command := root()
 		command.SetArgs([]string{"clean", "--kubeconfig", none, "--older-than=" + age})
-		if err := command.Execute(); exitCode(err) != want {
-			t.Errorf("--older-than=%s ends with exit code %d (%v), want %d", age, exitCode(err), err, want)
+		if err := command.Execute(); exitCode(err) != exitUsage || errors.Is(err, kubernetes.ErrKubeconfig) != valid {
+			t.Errorf("--older-than=%s ends with exit code %d (%v)", age, exitCode(err), err)
 		}
+	}
+}
+
+func TestCleanNamesRunsThatCountAsAlive(t *testing.T) {
+	got := stillAlive(map[string]bool{"rpclab-b": true, "rpclab-c": false, "rpclab-a": true})
+	if !strings.HasPrefix(got, "; the runs of rpclab-a, rpclab-b are in progress") || stillAlive(map[string]bool{"rpclab-c": false}) != "" {
+		t.Errorf("got %q", got)
 	}
 }

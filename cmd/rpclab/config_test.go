@@ -9,6 +9,11 @@ import (
 
 // A default need not fit every use of its command.
 func TestADefaultNeedsNoOtherFlag(t *testing.T) {
+	cluster := filepath.Join(t.TempDir(), "kubeconfig")
+	const nothing = `{kind: Config, clusters: [{name: a, cluster: {server: "http://127.0.0.1:1"}}], contexts: [{name: a, context: {cluster: a}}], current-context: a}`
+	if err := os.WriteFile(cluster, []byte(nothing), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for config, test := range map[string]struct {
 		args []string
 		code int
@@ -18,7 +23,7 @@ func TestADefaultNeedsNoOtherFlag(t *testing.T) {
 		"run: {html: x.html, md: x.md, metrics: '127.0.0.1:1'}":    {[]string{"run", "channels", "--plan", "--no-store"}, exitDone},
 		"run: {context: other, image: 'x:1'}":                      {[]string{"run", "channels", "--plan", "--no-store"}, exitDone},
 		"load: {listen: '127.0.0.1:9000', search-precision: 5%}":   {[]string{"load", "--call", "a.B/C", "127.0.0.1:1"}, exitLab}, // nothing listens there
-		"run: {call: x, pilot: true}":                              {[]string{"run", "channels", "--on", "kubernetes", "--kubeconfig", "/nowhere", "--no-store"}, exitLab},
+		"run: {call: x, pilot: true}":                              {[]string{"run", "channels", "--on", "kubernetes", "--kubeconfig", cluster, "--no-store"}, exitLab},
 		"run: {pilot: true, mix: get=100%}":                        {[]string{"run", "channels", "--on", "kubernetes", "--plan", "--no-store"}, exitDone},
 		"run: {flow: [a, b], metrics: '0.0.0.0:1'}":                {[]string{"run", "channels", "--plan", "--no-store"}, exitDone},
 		"load: {listen: '0.0.0.0:9000', flow: [a], mix: a=100%}":   {[]string{"load", "--call", "a.B/C", "127.0.0.1:1"}, exitLab},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"rpclab/internal/cluster/kubernetes"
 	"rpclab/internal/process"
 )
 
@@ -49,7 +50,7 @@ func exitCode(err error) int {
 		return exitGate
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.As(err, &wrong):
+	case errors.As(err, &wrong), errors.Is(err, kubernetes.ErrKubeconfig):
 		return exitUsage
 	}
 	return exitLab

@@ -215,7 +215,7 @@ func (f labLadderFlags) servers(c *cobra.Command) (all []labServer, err error) {
 	}
 	var memory experiment.Bytes
 	if f.memory != "0" {
-		if memory, err = experiment.ParseBytes(f.memory); err != nil {
+		if memory, err = experiment.ParseMemory(f.memory); err != nil {
 			return nil, fmt.Errorf("--memory: %w", err)
 		}
 	}

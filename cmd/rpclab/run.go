@@ -132,6 +132,9 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 	if c.Flags().Changed("rounds") && f.Rounds < 1 {
 		return usageError{fmt.Errorf("--rounds %d: use 1 or more; a verdict on isolated arms needs 4", f.Rounds)}
 	}
+	if c.Flags().Changed("arms") && len(f.Arms) == 0 {
+		return usageError{errors.New("--arms names no arm: name arms, comma-separated, or leave it out to run all")}
+	}
 	if c.Flags().Changed("scale") && f.Scale <= 0 {
 		return usageError{fmt.Errorf("--scale %v: the scale must be more than 0; 1 is the load of the published study", f.Scale)}
 	}

@@ -234,8 +234,12 @@ func (d *decoder) setting(t target, n *node) any {
 
 // axis decodes the values of one field of the sweep.
 func (d *decoder) axis(typ *valueType, path string, n *node) []any {
-	if n.kind != sequence || len(n.values) == 0 {
+	if n.kind != sequence {
 		d.add(n.at, "sweep %s must be a list of values, not %s", path, n.describe())
+		return nil
+	}
+	if len(n.values) == 0 {
+		d.add(n.at, "sweep %s has no values: list one or more, or remove it", path)
 		return nil
 	}
 	var values []any

@@ -47,6 +47,15 @@ func ParseBytes(text string) (Bytes, error) {
 	return size, nil
 }
 
+// ParseMemory reads a memory limit, which the field server.memory accepts too.
+func ParseMemory(text string) (Bytes, error) {
+	size, err := ParseBytes(text)
+	if err == nil && (size < 8<<20 || size > 1<<40) {
+		err = fmt.Errorf("%s: use 8Mi to 1Ti", text)
+	}
+	return size, err
+}
+
 // String uses the largest unit that gives a whole number.
 func (b Bytes) String() string {
 	text := strconv.FormatUint(uint64(b), 10)

@@ -170,7 +170,7 @@ func TestErrorsOfInvalidDocuments(t *testing.T) {
 		"sweep of an unknown field": {withHead("sweep: {load.brust: [1]}"), []string{`x.yaml:6:9: unknown field "brust" in load; did you mean "burst"?`}},
 		"sweep with a bad value":    {withHead("sweep: {load.burst: [1, 0]}"), []string{"x.yaml:6:25: load.burst must be 1 to 1000000, not 0"}},
 		"sweep with a value twice":  {withHead("sweep: {load.burst: [1, 2, 1]}"), []string{"x.yaml:6:28: sweep load.burst contains 1 twice"}},
-		"sweep of no values":        {withHead("sweep: {load.burst: []}"), []string{"x.yaml:6:21: sweep load.burst must be a list of values, not a list"}},
+		"sweep of no values":        {withHead("sweep: {load.burst: []}"), []string{"x.yaml:6:21: sweep load.burst has no values: list one or more, or remove it"}},
 		"axis of secrets":           {withHead("sweep: {caller.env: [{TOKEN: a}]}"), []string{"x.yaml:6:9: sweep caller.env sets caller.env, which can be secret, and results show the values of a sweep: use an arm for each value"}},
 		"axis with secrets":         {withHead("sweep: {caller: [{env: {TOKEN: a}}]}"), []string{"x.yaml:6:9: sweep caller sets caller.env, which can be secret, and results show the values of a sweep: use an arm for each value"}},
 		"quick axis of secrets":     {withHead("quick: {sweep.caller.env: [{TOKEN: a}]}"), []string{"x.yaml:6:27: sweep caller.env sets caller.env, which can be secret, and results show the values of a sweep: use an arm for each value"}},

@@ -218,7 +218,7 @@ func TestTheIdealServiceFileRuns(t *testing.T) {
 	// On Kubernetes the image runs: without a cluster the run ends when it looks for one.
 	c := command(t, data, "run", "churn", "--service", "orders.yaml", "--on", "kubernetes", "--kubeconfig", "/nothing", "--image", "x")
 	c.Dir = dir
-	if s, err := ran(c); err != nil || s.code != 3 || !strings.Contains(s.stderr, "/nothing") || strings.Contains(s.stderr, "server.command") {
-		t.Errorf("on Kubernetes: exit code %d, %v, want 3, as there is no cluster:\n%s", s.code, err, s.stderr)
+	if s, err := ran(c); err != nil || s.code != 2 || !strings.Contains(s.stderr, "/nothing") || strings.Contains(s.stderr, "server.command") {
+		t.Errorf("on Kubernetes: exit code %d, %v, want 2, as there is no such file:\n%s", s.code, err, s.stderr)
 	}
 }

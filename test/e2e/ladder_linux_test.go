@@ -72,7 +72,7 @@ func TestAnOOMKilledServerIsReported(t *testing.T) {
 	d := resulttest.Read(t, strings.NewReader(s.stdout))
 	reported := false
 	for _, warning := range d.Warnings {
-		reported = reported || strings.Contains(warning, "was OOMKilled: its memory limit is 48Mi; raise server.memory")
+		reported = reported || strings.Contains(warning, "was OOMKilled: its memory limit is 48Mi; raise server.memory (rpclab lab up: --memory)")
 	}
 	if !reported {
 		t.Errorf("no warning names the OOMKilled server: %q", d.Warnings)

@@ -25,7 +25,7 @@ func TestKubectlPluginNamesItself(t *testing.T) {
 		{[]string{"run", "--help"}, 0, []string{"  kubectl rpclab run NAME|FILE [flags]", "\n  kubectl rpclab run channels --quick\n", `(default "kubernetes")`, "'kubectl rpclab list'"}},
 		{[]string{"rum"}, 2, []string{"See 'kubectl rpclab --help'"}},
 		{[]string{"run", "channels", "--nosuch"}, 2, []string{"See 'kubectl rpclab run --help'"}},
-		{[]string{"run", "channels", "--quick", "--kubeconfig", "nosuch"}, 3, []string{"nosuch"}},
+		{[]string{"run", "channels", "--quick", "--kubeconfig", "nosuch"}, 2, []string{"nosuch"}},
 	} {
 		command := command(t, t.TempDir(), c.args...)
 		command.Path = plugin

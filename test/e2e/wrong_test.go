@@ -144,6 +144,7 @@ func TestWrongRequestsExitWithCode2(t *testing.T) {
 		{"lab-up-study", func() []string { return []string{"lab", "up", "nope"} }},
 		{"lab-up-model", func() []string { return []string{"lab", "up", "ladder", "--rest", "grpc-netty"} }},
 		{"lab-up-memory", func() []string { return []string{"lab", "up", "ladder", "--memory", "1.5G"} }},
+		{"lab-up-small-memory", func() []string { return []string{"lab", "up", "ladder", "--memory", "1Ki"} }},
 		{"load-mode", func() []string { return []string{"load", "-mode=both", "-host=127.0.0.1:1"} }},
 		{"load-host-and-target", func() []string { return []string{"load", "-mode=unary", "-host=127.0.0.1:1", "127.0.0.1:2"} }},
 		{"lab-up-route", func() []string { return []string{"lab", "up", "balancing", "--routes", "nope"} }},
@@ -170,6 +171,10 @@ func TestWrongRequestsExitWithCode2(t *testing.T) {
 		{"runs-export-nowhere", func() []string { return []string{"runs", "export", "latest"} }},
 		{"runs-import-no-archive", func() []string { return []string{"runs", "import", write("runs.tar.gz", "no archive")} }},
 		{"store-limit", func() []string { return []string{"run", "channels", "--store-limit", "1000"} }},
+		{"run-no-arm", func() []string { return []string{"run", "channels", "--arms", ""} }},
+		{"clean-context", func() []string {
+			return []string{"clean", "--kubeconfig", write("kubeconfig", "kind: Config\n"), "--context", "nope"}
+		}},
 		{"junit-to-standard-output", func() []string { return []string{"compare", "latest", "latest", "--junit", "-"} }},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -54,6 +54,9 @@ const connectTimeout = 10 * time.Second
 // ErrNotConfigured is the error of [Connect] if there is no kubeconfig, and this process is in no pod of a cluster.
 var ErrNotConfigured = errors.New("no Kubernetes is configured: set KUBECONFIG or --kubeconfig to the file that kubectl uses")
 
+// ErrKubeconfig is the error of [Connect] if it cannot use the kubeconfig or the context that were selected.
+var ErrKubeconfig = errors.New("read the kubeconfig")
+
 // Connect finds the cluster and reads its version.
 func Connect(ctx context.Context, selected ClientConfig) (*API, error) {
 	klog.SetLogger(logr.Discard()) // client-go's log would mix with ours
@@ -65,7 +68,7 @@ func Connect(ctx context.Context, selected ClientConfig) (*API, error) {
 		return nil, ErrNotConfigured
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the kubeconfig: %w", err)
+		return nil, fmt.Errorf("%w: %w; --kubeconfig selects the file, and --context one of those that `kubectl config get-contexts` lists", ErrKubeconfig, err)
 	}
 	config.QPS, config.Burst = 100, 200 // a run sends few requests, in bursts
 	config.UserAgent = manager

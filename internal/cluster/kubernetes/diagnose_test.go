@@ -206,7 +206,7 @@ func TestUnexpectedExitIsReportedOnce(t *testing.T) {
 		pod.Spec.Containers = []corev1.Container{{Name: mainContainer, Resources: resources(0, 64<<20)}}
 	})
 	failures := unexpectedExits(exited, nil, false)
-	if want := "pod greeter-1-a was OOMKilled: its memory limit is 64Mi; raise server.memory"; len(failures) != 1 || failures[0] != want {
+	if want := "pod greeter-1-a was OOMKilled: its memory limit is 64Mi; raise server.memory (rpclab lab up: --memory)"; len(failures) != 1 || failures[0] != want {
 		t.Errorf("failures %q, want %q", failures, want)
 	}
 	if again := unexpectedExits(exited, exits(exited), false); again != nil {

@@ -173,7 +173,7 @@ func howExited(terminated *corev1.ContainerStateTerminated) string {
 
 // outOfMemory says which pod exceeded its memory limit.
 func outOfMemory(pod *corev1.Pod) string {
-	return fmt.Sprintf("pod %s was %s: its memory limit is %s; raise server.memory", pod.Name, oomKilled, limitOf(pod))
+	return fmt.Sprintf("pod %s was %s: its memory limit is %s; raise server.memory (rpclab lab up: --memory)", pod.Name, oomKilled, limitOf(pod))
 }
 
 // limitOf is the memory limit of a pod's server.

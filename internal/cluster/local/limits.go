@@ -45,7 +45,7 @@ func (l limits) killed(id string, known uint64) string {
 	if l.group == (measure.Cgroup{}) || l.group.Usage().OOMKills <= known {
 		return ""
 	}
-	return fmt.Sprintf("server %s was OOMKilled: its memory limit is %s; raise server.memory", id, size(l.memory))
+	return fmt.Sprintf("server %s was OOMKilled: its memory limit is %s; raise server.memory (rpclab lab up: --memory)", id, size(l.memory))
 }
 
 // size formats bytes as server.memory does.

@@ -39,7 +39,7 @@ func needCgroups(t *testing.T, d cluster.Deployment) {
 func TestErrorNamesAServerThatExceedsItsMemory(t *testing.T) {
 	c := newCluster(t, local.Options{})
 	_, err := c.Deploy(t.Context(), cluster.Spec{Name: "greeter", Replicas: 1, Memory: 4 << 20})
-	if want := "server greeter-0 was OOMKilled: its memory limit is 4Mi; raise server.memory"; err == nil || err.Error() != want {
+	if want := "server greeter-0 was OOMKilled: its memory limit is 4Mi; raise server.memory (rpclab lab up: --memory)"; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }
