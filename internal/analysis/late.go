@@ -23,13 +23,13 @@ func (m metric) limit(arm result.Arm, margin float64) string {
 
 // limitOfTrials says how the load generator limited the metric in any trial of an arm. Late calls limit the rate of an open
 // loop if they moved many calls out of the window. They limit percentiles and the mean in a way of their own (raised). A late
-// call can fail or arrive all the same.
+// call fails, arrives, and has its backend all the same.
 func (m metric) limitOfTrials(arm result.Arm) (limited string) {
 	late := false
 	for _, t := range arm.Trials {
 		byLateness := t.LimitedBy == result.LimitedByLateness
 		paced := m.name == "rate" && t.Window != nil && isOpen(arm)
-		if t.Limited != "" && !(byLateness && (m.byRank || m.at != nil || paced)) {
+		if t.Limited != "" && !(byLateness && (m.anyTime || m.at != nil || paced)) {
 			return t.Limited
 		}
 		late = late || byLateness

@@ -308,3 +308,22 @@ func TestFewLateCallsLeaveTheRateOfAnOpenLoopAndTheMean(t *testing.T) {
 		}
 	}
 }
+
+// A late call has the backend that it would have had, and it fails or arrives. What it costs may be different.
+func TestLateCallsLimitNoMetricThatTheyLeaveAsItIs(t *testing.T) {
+	late := result.Arm{Trials: []result.Trial{{Round: 1, Limited: "late", LimitedBy: result.LimitedByLateness}}}
+	busy := result.Arm{Trials: []result.Trial{{Round: 1, Limited: "busy", LimitedBy: result.LimitedByProcessors}}}
+	late.Limited, busy.Limited = "late", "busy"
+	for _, m := range slices.Concat(metrics, namedMetrics) {
+		want := "late"
+		if m.at != nil || slices.Contains([]string{"balance", "failed", "followed"}, m.name) {
+			want = ""
+		}
+		if got := m.limitOfTrials(late); got != want {
+			t.Errorf("%s, calls late: limited by %q, want %q", m.name, got, want)
+		}
+		if got := m.limitOfTrials(busy); got != "busy" {
+			t.Errorf("%s, processors busy: limited by %q", m.name, got)
+		}
+	}
+}

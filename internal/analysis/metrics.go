@@ -40,6 +40,8 @@ type metric struct {
 	// byRank is true if trials are compared by their order. Two arms are then compared only if one of them has
 	// a value other than zero and never.
 	byRank bool
+	// anyTime is true if calls that are sent late leave the metric as it is.
+	anyTime bool
 	// kind is the kind of load that has this metric. A search has no latency, because it measures each arm at
 	// another rate.
 	kind loadKind
@@ -72,14 +74,14 @@ var metrics = []metric{
 	{name: "gateway_cpu", of: func(t result.Trial) float64 { return t.Resources.Gateway.CPU }, answers: true, both: true},
 	{name: "gateway_memory", of: func(t result.Trial) float64 { return float64(t.Resources.Gateway.RSS) }, both: true},
 	// A rotation is exact, one connection has one backend, and chance varies.
-	{name: "balance", higher: true, of: evenness, alone: true},
+	{name: "balance", higher: true, of: evenness, alone: true, anyTime: true},
 	{name: "convergence", of: converged, step: result.Milliseconds(measure.TimelineInterval)},
 }
 
 // namedMetrics are compared only if the experiment names them in its headline.
 var namedMetrics = []metric{
-	{name: "failed", of: func(t result.Trial) float64 { return t.Measures.Lost() }, zero: true, byRank: true},
-	{name: "followed", of: followed, byRank: true, kind: pacedLoad},
+	{name: "failed", of: func(t result.Trial) float64 { return t.Measures.Lost() }, zero: true, byRank: true, anyTime: true},
+	{name: "followed", of: followed, byRank: true, anyTime: true, kind: pacedLoad},
 	{name: "elapsed", of: func(t result.Trial) float64 { return t.ElapsedMS }, answers: true, kind: pacedLoad},
 }
 
