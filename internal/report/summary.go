@@ -258,6 +258,9 @@ func reservations(p *page, d result.Document) {
 		}
 		p.alarm(shortened(text, 76))
 	}
+	if text := unfitInWords(d); text != "" && room(*p) {
+		p.item(text)
+	}
 	if turnsWouldHelp(d) && !d.Partial && room(*p) {
 		p.item(turnsInWords)
 	}
@@ -278,6 +281,20 @@ func reservations(p *page, d result.Document) {
 		made = "Scaled down by --quick: " + made
 	}
 	p.item(made + ".")
+}
+
+// unfitInWords says why arms have no verdict in the table: the first reason that no other line has.
+func unfitInWords(d result.Document) string {
+	if asksAboutEvents(d) || d.Partial {
+		return ""
+	}
+	metric := tableMetric(d)
+	for _, v := range d.Verdicts {
+		if v.Metric == metric && v.Unfit && v.Cause != nil && v.Cause.Kind != result.CauseGenerator && v.Kind.AnswersQuestion() {
+			return capital(noVerdict) + " " + inMetric(metric) + ": " + clean(v.Reason) + "."
+		}
+	}
+	return ""
 }
 
 // groupsInWords says why arms were not all up at the same time, and which were.

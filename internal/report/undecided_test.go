@@ -94,3 +94,17 @@ func TestAGuardLeavesNoVerdict(t *testing.T) {
 		}
 	}
 }
+
+func TestTheShortReportSaysWhyItHasNoVerdict(t *testing.T) {
+	unfit := result.Verdict{Metric: "latency_p99", A: "a", B: "b", Kind: result.OfBaseline, Decision: "undecided", Rounds: 4, Unfit: true,
+		Reason: "a trial of a has 186 calls", Cause: &result.Cause{Kind: result.CauseCalls, Arm: "a"}}
+	d := result.Document{Baseline: "b", Headline: []string{"balance", "latency_p99"}, Verdicts: []result.Verdict{
+		{Metric: "balance", A: "a", B: "b", Kind: result.OfBaseline, Decision: "better", Rounds: 4, Ratio: 3, CI: [2]float64{2.9, 3.1}}, unfit}}
+	if got, want := unfitInWords(d), "No verdict at p99: a trial of a has 186 calls."; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	unfit.Cause.Kind = result.CauseGenerator // which a line of its own says
+	if got := unfitInWords(d); got != "" {
+		t.Errorf("got %q of a late generator", got)
+	}
+}
