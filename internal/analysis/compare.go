@@ -119,7 +119,7 @@ func (p armPair) ratio(m metric, a, b result.Document, family int) result.Ratio 
 		unfit = lowerBounds(m, p.b, p.a, r.Decision)
 	}
 	if unfit.text != "" {
-		r.Decision, why = string(verdict.Undecided), unfit
+		r.Decision, why, r.Unfit = string(verdict.Undecided), unfit, true
 	}
 	r.Reason, r.Cause = why.text, why.fields()
 	return r

@@ -74,9 +74,7 @@ func ratios(p *page, c result.Comparison) {
 		}
 		p.grid(t)
 	}
-	for _, why := range reasons("undecided", open) {
-		p.item(why)
-	}
+	whyOpen(p, open)
 	if intervals > 0 {
 		p.note(runIntervalNote(level, headline, cmp.Or(c.Margin, 0.03)))
 	}
@@ -109,7 +107,7 @@ func ratiosByCell(c result.Comparison) []result.InCell[result.Ratio] {
 // verdictOf is a ratio in the form of a verdict.
 func verdictOf(r result.Ratio) result.Verdict {
 	return result.Verdict{Metric: r.Metric, A: r.Arm, Cell: r.Cell, Ratio: r.Ratio, CI: r.CI, Bound: r.Bound,
-		Decision: r.Decision, Reason: r.Reason, Cause: r.Cause, Kind: "baseline", Secondary: r.Secondary, PRanks: r.PRanks, Unfit: r.Cause != nil && r.Cause.Kind == result.CauseLostCalls}
+		Decision: r.Decision, Reason: r.Reason, Cause: r.Cause, Kind: "baseline", Secondary: r.Secondary, PRanks: r.PRanks, Unfit: r.Unfit}
 }
 
 func otherMetricsOfRuns(p *page, c result.Comparison) {
@@ -152,6 +150,9 @@ func valuesOfRuns(r result.Ratio) string {
 
 // inWords says what B is compared with A.
 func inWords(r result.Ratio) string {
+	if r.Unfit {
+		return noVerdict
+	}
 	for _, s := range secondaries {
 		if said, ok := map[string]string{"better": s.better, "worse": s.worse, "equivalent": "the same"}[r.Decision]; ok && s.metric == r.Metric {
 			return said

@@ -78,7 +78,7 @@ func TestAComparisonHasNoRatioThatSaysNothing(t *testing.T) {
 	c := sides()
 	lost := &result.Cause{Kind: result.CauseLostCalls, Share: 0.11}
 	c.Ratios = []result.Ratio{
-		{Metric: "latency_p99", Arm: "direct", A: 20_000, ABound: result.LowerValue, B: 20_000, BBound: result.LowerValue, Ratio: 1, CI: [2]float64{1, 1}, Level: 0.98, Decision: "undecided", Reason: "calls were lost", Cause: lost},
+		{Metric: "latency_p99", Arm: "direct", A: 20_000, ABound: result.LowerValue, B: 20_000, BBound: result.LowerValue, Ratio: 1, CI: [2]float64{1, 1}, Level: 0.98, Decision: "undecided", Unfit: true, Reason: "calls were lost", Cause: lost},
 		{Metric: "followed", Arm: "direct", A: 251.1, BBound: result.NeverEnded, Level: 0.98, PRanks: 0.002, Decision: "worse"},
 		{Metric: "failed", Arm: "direct", A: 0, B: 0.64, Ratio: 2555, CI: [2]float64{2553, 2557}, Level: 0.98, PRanks: 0.75, Decision: "worse"},
 	}
@@ -89,7 +89,7 @@ func TestAComparisonHasNoRatioThatSaysNothing(t *testing.T) {
 	if err := CompareJUnit(&xml, c, false); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"| &gt;20,000 | &gt;20,000 | – |", "| 251.1 | never | – |", "| none | 64 % | – |"} {
+	for _, want := range []string{"| &gt;20,000 | &gt;20,000 | – |", "| 251.1 | never | – |", "| none | 64 % | – |", "no verdict: calls were lost"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("the comparison lacks %q:\n%s", want, text.String())
 		}

@@ -74,6 +74,7 @@ type Ratio struct {
 	Decision string `json:"decision" enum:"better,worse,equivalent,undecided"`
 	Reason   string `json:"reason,omitempty"`
 	Cause    *Cause `json:"cause,omitempty"` // Reason as fields
+	Unfit    bool   `json:"unfit,omitempty"` // as in a [Verdict]
 	// Secondary metrics do not share the error rate of the headline metrics.
 	Secondary bool `json:"secondary,omitempty"`
 }

@@ -219,12 +219,12 @@ func TestTwoSelectedRunsAreCompared(t *testing.T) {
 			t.Errorf("the comparison does not say %q", want)
 		}
 	}
-	// Each reason stands once, below the table, however many metrics it leaves undecided.
+	// Each reason stands once, below the table, however many metrics it leaves without a verdict.
 	if n := eval[int](t, runs, `[...document.querySelectorAll("table")].filter((table) => table.textContent.includes("make more")).length`); n > 0 {
 		t.Errorf("%d tables repeat a reason in their rows", n)
 	}
-	if n := eval[int](t, runs, `[...document.querySelectorAll(".reasons li")].filter((li) => / p99.9.*: undecided: .*make more/.test(li.textContent)).length`); n == 0 {
-		t.Errorf("no reason names the arm and the metric that it leaves undecided: %s", eval[string](t, runs, `document.querySelector(".reasons")?.textContent ?? "none"`))
+	if n := eval[int](t, runs, `[...document.querySelectorAll(".reasons li")].filter((li) => / p99.9.*: no verdict: .*make more/.test(li.textContent)).length`); n == 0 {
+		t.Errorf("no reason names the arm and the metric that it leaves without a verdict: %s", eval[string](t, runs, `document.querySelector(".reasons")?.textContent ?? "none"`))
 	}
 	await(t, runs, "both runs in the same charts", `document.querySelector("[data-chart=latency] .legend")?.textContent.includes("shared, A")`)
 	if n := eval[int](t, runs, `document.querySelectorAll("[data-chart=latency] .legend button").length`); n != 4 {

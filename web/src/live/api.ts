@@ -8,7 +8,7 @@ export interface FinishedTrial { order: number; round: number; arm: string; cell
 export interface NamedCalls { name: string; calls: number; failed: number; p50: number | null; p99: number | null; lost?: number }
 export interface CurrentTrial { order: number; round: number; arm: string; cell?: string; doing?: string; backends: Record<string, number>; errors: Record<string, number>; dropped: number; events: { at_ms: number; what: string; hit: string[]; error?: string }[] }
 export type Bound = "lower" | "upper"; // the true ratio is at least or at most the ratio, because calls were lost
-export interface Verdict { metric: string; a: string; b: string; cell: Record<string, unknown>; ratio: number; ci: [number, number]; bound?: Bound; decision: string; reason?: string; values?: string } // values: of both arms, where their ratio says nothing
+export interface Verdict { metric: string; a: string; b: string; cell: Record<string, unknown>; ratio: number; ci: [number, number]; bound?: Bound; decision: string; reason?: string; unfit?: boolean; values?: string } // values: of both arms, where their ratio says nothing
 export interface State {
   phase: "idle" | "running" | "stopping" | "done" | "partial" | "failed";
   why?: string;
@@ -33,7 +33,7 @@ export interface RunCharts { id: string; experiment: string; question: string; s
 export interface Service { name: string; calls: string[] }
 export interface Point { run: string; started: string; arm: string; cell: string; value: number; lost?: number; quick: boolean; partial: boolean }
 export type ValueBound = "lower" | "never"; // a lower bound, or a time that did not end
-export interface Ratio { metric: string; arm: string; cell: Record<string, unknown>; a: number; b: number; a_bound?: ValueBound; b_bound?: ValueBound; ratio: number; ci: [number, number]; bound?: Bound; decision: string; reason?: string; cause?: { kind: string }; secondary?: boolean }
+export interface Ratio { metric: string; arm: string; cell: Record<string, unknown>; a: number; b: number; a_bound?: ValueBound; b_bound?: ValueBound; ratio: number; ci: [number, number]; bound?: Bound; decision: string; reason?: string; cause?: { kind: string }; unfit?: boolean; secondary?: boolean }
 export interface Comparison {
   a: { id: string; experiment: string; started: string };
   b: { id: string; experiment: string; started: string };

@@ -10,6 +10,11 @@ import { merge } from "./merge";
 
 const words: Record<string, string> = { better: "▲ better", worse: "▼ worse", equivalent: "= equivalent", undecided: "? undecided" };
 
+// noVerdict is what a guard leaves. More rounds may decide an undecided verdict, and not this one.
+const noVerdict = "no verdict";
+
+const outcomeOf = (r: Ratio): string => r.unfit ? noVerdict : words[r.decision] ?? r.decision;
+
 const units: Record<string, string> = { rate: "calls/s", capacity: "capacity, calls/s", errors: "errors, share", balance: "balance, Jain's index", convergence: "balanced again, ms", elapsed: "elapsed, ms", failed: "lost calls, share", followed: "followed, ms" };
 
 // describeMetric returns a metric with its unit, and the divisor of its values.
@@ -84,11 +89,15 @@ function comparison(c: Comparison): HTMLElement {
     const where = (r: Ratio) => r.arm + (sweep ? `, ${cellText(r.cell)}` : "");
     table(title, columns, all.map((r) => {
       const [name, divisor] = describeMetric(r.metric);
-      return [where(r), name, valueOf(r.a, r.metric, divisor, r.a_bound), valueOf(r.b, r.metric, divisor, r.b_bound), hasRatio(r) ? ratioText(r.ratio, r.bound) : "–", hasRatio(r) && (r.ci[0] || r.ci[1]) ? `${ratioText(r.ci[0])}–${ratioText(r.ci[1])}` : "–", words[r.decision] ?? r.decision];
+      return [where(r), name, valueOf(r.a, r.metric, divisor, r.a_bound), valueOf(r.b, r.metric, divisor, r.b_bound), hasRatio(r) ? ratioText(r.ratio, r.bound) : "–", hasRatio(r) && (r.ci[0] || r.ci[1]) ? `${ratioText(r.ci[0])}–${ratioText(r.ci[1])}` : "–", outcomeOf(r)];
     }));
     const reasons = new Map<string, string[]>(); // to the verdicts that have the reason
-    for (const r of all) if (r.reason) reasons.set(r.reason, [...(reasons.get(r.reason) ?? []), `${where(r)} ${describeMetric(r.metric)[0].replace(/,.*/, "")}`]);
-    if (reasons.size > 0) box.append(element("ul", { class: "reasons" }, ...[...reasons].map(([reason, verdicts]) => element("li", {}, `${verdicts.join(", ")}: undecided: ${reason}`))));
+    for (const r of all) {
+      if (!r.reason) continue;
+      const reason = `${r.unfit ? noVerdict : "undecided"}: ${r.reason}`;
+      reasons.set(reason, [...(reasons.get(reason) ?? []), `${where(r)} ${describeMetric(r.metric)[0].replace(/,.*/, "")}`]);
+    }
+    if (reasons.size > 0) box.append(element("ul", { class: "reasons" }, ...[...reasons].map(([reason, verdicts]) => element("li", {}, `${verdicts.join(", ")}: ${reason}`))));
   };
   ratios("Headline metrics", c.ratios.filter((r) => !r.secondary));
   ratios("Other metrics", c.ratios.filter((r) => r.secondary));

@@ -161,7 +161,7 @@ const words: Record<string, [string, string]> = { better: ["▲", "better"], wor
 
 // card shows one verdict with its ratio and interval.
 function card(v: State["verdicts"][number]): HTMLElement {
-  const [mark, word] = words[v.decision] ?? ["", v.decision];
+  const [mark, word] = v.unfit ? ["", "no verdict"] : words[v.decision] ?? ["", v.decision]; // a guard leaves none
   const metric = v.metric.replace(/^latency_/, "") + (v.metric.startsWith("latency") ? " latency" : "");
   const interval = v.values ? "" : v.ci[0] > 0 || v.ci[1] > 0 ? `${ratioText(v.ci[0])}–${ratioText(v.ci[1])}` : "no interval";
   return element("li", { class: "card" }, element("h4", {}, v.a), element("p", { class: "against" }, `compared with ${v.b}${Object.keys(v.cell).length ? `, ${cellText(v.cell)}` : ""}`),
