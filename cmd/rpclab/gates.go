@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -15,6 +16,7 @@ import (
 	"rpclab/internal/experiment"
 	"rpclab/internal/report"
 	"rpclab/internal/result"
+	"rpclab/internal/suggest"
 )
 
 // gateFlags are conditions on the ratio of a run to an earlier run.
@@ -44,6 +46,12 @@ func (f gateFlags) parse() (all []analysis.Gate, err error) {
 			return nil, fmt.Errorf("--gate %w", err)
 		}
 		all = append(all, gates...)
+	}
+	for _, path := range f.allow {
+		root, _, _ := strings.Cut(path, ".")
+		if known := analysis.MayBeAllowed(); !slices.Contains(known, root) {
+			return nil, fmt.Errorf("--allow %s: this forbids no comparison%s", path, suggest.DidYouMean(root, known))
+		}
 	}
 	if f.undecided != undecidedFails && f.undecided != undecidedPasses {
 		return nil, fmt.Errorf("--undecided %s: must be %s or %s", f.undecided, undecidedFails, undecidedPasses)
@@ -197,6 +205,16 @@ func (g *runGates) addTo(d result.Document, tested result.Comparison) result.Doc
 // hasCalls reports whether any call of a run was due.
 func hasCalls(d result.Document) bool {
 	return slices.ContainsFunc(d.Arms, func(a result.Arm) bool { return a.Calls+a.Dropped > 0 })
+}
+
+// whyNone says why a run without calls has none: the reason of the first arm.
+func whyNone(d result.Document) string {
+	for _, arm := range d.Arms {
+		for _, failed := range arm.FailedTrials() {
+			return arm.Name + ": " + failed.Reason
+		}
+	}
+	return "the report says why"
 }
 
 // trialsOf are the trials of all arms.

@@ -229,7 +229,7 @@ func (f runFlags) runAndReport(c *cobra.Command, plan lab.Plan, commandLine stri
 	if err := cmp.Or(errors.Join(err, written), failed); err != nil || called {
 		return err
 	}
-	return errors.New("no call was measured: the report says why")
+	return fmt.Errorf("no call was measured: %s", whyNone(document))
 }
 
 // openService reads the service file, if there is one. Without it, defaults for calls of a service do not apply.

@@ -19,6 +19,9 @@ type CompareOptions struct {
 	Allow []string
 }
 
+// MayBeAllowed lists what [CompareOptions] can allow. Settings have paths, such as workload.greet.delay.
+func MayBeAllowed() []string { return append([]string{"experiment", "quick", "busy"}, decisive...) }
+
 // Compare compares run b with an earlier run a. Their trials (or groups of cycles, if arms took turns) are samples
 // of their own, since every difference includes what changed between the runs. Arms are compared with those of
 // the same name and cell, unless settings differ that change what an arm measures. The headline metrics of the
@@ -145,6 +148,9 @@ func (p armPair) gated(g Gate, a, b result.Document, checks int) result.GateResu
 
 // unfit says why the arm's numbers do not represent it in one of the runs.
 func (p armPair) unfit(m metric, a, b result.Document) reason {
+	if why := p.notKnown(m); why.text != "" {
+		return why
+	}
 	if why := unfitArm(m, a, p.a); why.text != "" {
 		why.text, why.cause.Run = "in A, "+why.text, "A"
 		return why
@@ -167,6 +173,30 @@ func (p armPair) unfit(m metric, a, b result.Document) reason {
 		return why
 	}
 	return coarseSteps(m, p.a, p.b)
+}
+
+// notKnown says in which runs no round of the arm has a value of the metric, such as the CPU time of a server that rpclab did
+// not start.
+func (p armPair) notKnown(m metric) reason {
+	if max(p.a.Lost(), p.b.Lost()) > tooManyLost { // which is the better reason
+		return reason{}
+	}
+	var without []string
+	for run, arm := range map[string]result.Arm{"A": p.a, "B": p.b} {
+		known := func(t result.Trial) bool {
+			v := m.of(t)
+			usage := strings.HasSuffix(m.name, "_cpu") || strings.HasSuffix(m.name, "_memory") // 0 is not known
+			return t.Failed != "" || !math.IsNaN(v) && !(usage && v == 0)
+		}
+		if len(arm.Trials) > 0 && !slices.ContainsFunc(arm.Trials, known) {
+			without = append(without, run)
+		}
+	}
+	if len(without) == 0 {
+		return reason{}
+	}
+	slices.Sort(without)
+	return reason{fmt.Sprintf("%s of %s is not known in %s", m.experimentName(), p.name(), strings.Join(without, " and ")), result.Cause{Kind: result.CauseValue}}
 }
 
 // samples returns the values of the metric in both runs, one for each trial. If arms took turns in both, each value is of a

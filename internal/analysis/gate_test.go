@@ -123,3 +123,28 @@ func TestGatesAreSettledCellByCell(t *testing.T) {
 		}
 	}
 }
+
+// A load at an address starts no server, so the CPU time of servers is not known, and there is no search.
+func TestAGateOnWhatIsNotKnownSaysSo(t *testing.T) {
+	a, b := runOf(t, 10, 10, 10, 10), runOf(t, 10, 10, 10, 10)
+	for _, d := range []*result.Document{&a, &b} {
+		for i := range d.Arms {
+			for j := range d.Arms[i].Trials {
+				d.Arms[i].Trials[j].Resources = result.Resources{}
+			}
+		}
+	}
+	for text, want := range map[string]string{
+		"server_cpu ratio < 1.2": "server_cpu of shared is not known in A and B", "capacity ratio > 0.9": "capacity of shared is not known in A and B",
+		"p50 ratio < 1.2": "", "errors ratio < 1.5": "",
+	} {
+		gates, err := ParseGates(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := Compare(a, b, CompareOptions{Gates: gates}).Gates[0]
+		if g.Reason != want {
+			t.Errorf("%s: %s because of %q, want %q", text, g.Outcome, g.Reason, want)
+		}
+	}
+}

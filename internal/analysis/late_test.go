@@ -316,7 +316,7 @@ func TestLateCallsLimitNoMetricThatTheyLeaveAsItIs(t *testing.T) {
 	late.Limited, busy.Limited = "late", "busy"
 	for _, m := range slices.Concat(metrics, namedMetrics) {
 		want := "late"
-		if m.at != nil || slices.Contains([]string{"balance", "failed", "followed"}, m.name) {
+		if m.at != nil || slices.Contains([]string{"errors", "balance", "failed", "followed"}, m.name) {
 			want = ""
 		}
 		if got := m.limitOfTrials(late); got != want {

@@ -64,7 +64,7 @@ var metrics = []metric{
 	percentile("latency_p999", false, 0.001, func(h result.Histogram) float64 { return h.P999 }),
 	{name: "latency_mean", of: latency(mean), at: mean, allDue: true, kind: pacedLoad},
 	{name: "rate", higher: true, of: func(t result.Trial) float64 { return t.Answered() }, answers: true, kind: pacedLoad},
-	{name: "errors", of: func(t result.Trial) float64 { return t.Measures.Lost() }, zero: true},
+	{name: "errors", of: func(t result.Trial) float64 { return t.Measures.Lost() }, zero: true, anyTime: true},
 	{name: "client_cpu", of: func(t result.Trial) float64 { return t.Resources.Client.CPU }, answers: true},
 	{name: "server_cpu", of: func(t result.Trial) float64 { return t.Resources.Server.CPU }, answers: true},
 	{name: "client_memory", of: func(t result.Trial) float64 { return float64(t.Resources.Client.RSS) }},

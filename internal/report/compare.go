@@ -29,8 +29,12 @@ func comparison(c result.Comparison, outcomes map[string]string) page {
 	}{{"A", c.A}, {"B", c.B}} {
 		p.say(fmt.Sprintf("%s: %s, %s, %s", run.name, clean(run.s.Experiment), moment(run.s.Started), plural(run.s.Rounds, "round")))
 	}
-	p.say("The runs were made at different times: a difference may come from the machine, not from the arm. " +
-		"To exclude that, run both as arms of one experiment.")
+	if c.A.ID == c.B.ID {
+		p.alarm("A and B are the same run: name two different ones.")
+	} else {
+		p.say("The runs were made at different times: a difference may come from the machine, not from the arm. " +
+			"To exclude that, run both as arms of one experiment.")
+	}
 	for _, warning := range c.Warnings {
 		p.alarm(asSentence(warning))
 	}

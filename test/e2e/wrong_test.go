@@ -175,6 +175,9 @@ func TestWrongRequestsExitWithCode2(t *testing.T) {
 		{"clean-context", func() []string {
 			return []string{"clean", "--kubeconfig", write("kubeconfig", "kind: Config\n"), "--context", "nope"}
 		}},
+		{"allow-unknown", func() []string {
+			return []string{"compare", "latest", "latest", "--gate", "p50 ratio < 2", "--allow", "bussy"}
+		}},
 		{"junit-to-standard-output", func() []string { return []string{"compare", "latest", "latest", "--junit", "-"} }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
