@@ -116,3 +116,46 @@ func TestTheShareOfAffectedBackendsIsOfTheCallsUntilTheNextEvent(t *testing.T) {
 		t.Errorf("an event that affects no backend has %+v, want no calls and no times", e)
 	}
 }
+
+// b0 is reset at 2.03 s and the next event follows at 4 s, when calls of 200 ms are in flight.
+func TestLossesOfTheNextEventAreNotThoseOfAReset(t *testing.T) {
+	fair := after2s(10, [2]int{60, 10})
+	tail := after2s(0, [2]int{18, 0}, [2]int{2, 10}, [2]int{40, 0}) // due in the last 200 ms before the next event
+	hung := after2s(0, [2]int{1, 0}, [2]int{19, 10}, [2]int{40, 0}) // due since the reset
+	endAt := func(interval int, calls uint64) []uint64 { return append(make([]uint64, interval), calls) }
+	for name, c := range map[string]struct {
+		lost, errors []uint64
+		dropped      uint64
+		want         float64 // ms; 0: not observed
+	}{
+		"calls in flight fail after the next event":  {tail, endAt(69, 20), 0, 100},
+		"calls fail before the next event":           {tail, endAt(39, 20), 0, 0},
+		"calls hang since the reset and fail later":  {hung, endAt(69, 190), 0, 0},
+		"calls are dropped, which may be before":     {tail, endAt(69, 10), 10, 0},
+		"calls fail shortly after the reset as well": {after2s(0, [2]int{2, 10}, [2]int{16, 0}, [2]int{2, 10}), append(after2s(0, [2]int{2, 10}), endAt(49, 20)...), 0, 200},
+	} {
+		answeredDue, answeredAt := make([]uint64, 80), make([]uint64, 80)
+		for i := range answeredDue {
+			if answeredDue[i] = 30; i < len(c.lost) {
+				answeredDue[i] -= c.lost[i]
+			}
+			if i+2 < len(answeredAt) {
+				answeredAt[i+2] = answeredDue[i]
+			}
+		}
+		for i := range fair { // b0 answers its share of them
+			answeredDue[i] -= min(fair[i], answeredDue[i])
+		}
+		seen := measure.Measurement{Started: began, Elapsed: 8 * time.Second, Dropped: c.dropped, Timeline: measure.Timeline{
+			Due: map[string][]uint64{"b0": fair, "b1": answeredDue}, Lost: c.lost,
+			Backends: map[string][]uint64{"b1": answeredAt}, Errors: map[string][]uint64{"UNAVAILABLE": c.errors},
+		}}
+		reset := experiment.Event{Cut: &experiment.Cut{Backends: 1, How: "reset"}}
+		acts := []PerformedEvent{{Event: reset, Time: after(2030 * time.Millisecond), Backends: []string{"b0"}},
+			{Event: experiment.Event{Slow: &experiment.Slow{Backends: 1}}, Time: after(4 * time.Second), Backends: []string{"b0"}}}
+		got := outcomes(acts, seen, []cluster.Snapshot{set(after(-time.Second), "b0", "b1", "b2")})[0]
+		if took := got.Took.Avoided; (took == nil) != (c.want == 0) || took != nil && *took != c.want {
+			t.Errorf("%s: no more calls are lost after %v, want %g ms (0: not observed)", name, got.Took.Avoided, c.want)
+		}
+	}
+}

@@ -45,8 +45,12 @@ func outcomes(events []PerformedEvent, seen measure.Measurement, history []clust
 		if first := firstResponse(a.Time, added[i], seen); first != nil {
 			e.Took.FirstCall = since(a.Time, *first)
 		}
-		setAvoidance(&e, a, from, to, seen, history)
-		setOutage(&e, a, until, from, to, seen, history)
+		settled := seen
+		if i+1 < len(events) {
+			settled.Timeline = beforeNext(seen, to)
+		}
+		setAvoidance(&e, a, from, to, settled, history)
+		setOutage(&e, a, until, from, to, settled, history)
 		e.Unfinished = unfinished(a, i+1 == len(events), end, history)
 		all = append(all, e)
 	}

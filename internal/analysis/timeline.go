@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	"rpclab/internal/cluster"
@@ -71,4 +72,28 @@ func wholeIntervals(d time.Duration) time.Duration {
 func since(from, to time.Time) *float64 {
 	d := max(result.Milliseconds(to.Sub(from)), 0)
 	return &d
+}
+
+// beforeNext returns the timeline of a measurement without the lost calls that were in flight at the next event, in the interval
+// to, and failed after it: that event may be why. It assumes that calls end in the order in which they were due. If some hang
+// longer than that, all count as lost; so they do if any was dropped, since the timeline does not tell dropped from failed.
+func beforeNext(seen measure.Measurement, to int) measure.Timeline {
+	line := seen.Timeline
+	lost, failed := sumOf(line.Lost, 0, to), sumOfAll(line.Errors, 0, to)
+	if lost <= failed || seen.Dropped > 0 {
+		return line
+	}
+	later, first := lost-failed, min(to, dueIntervals(line))
+	for first > 0 && due(line, first, to)+failed+sumOfAll(line.Backends, 0, to) < due(line, 0, to) {
+		first--
+	}
+	if sumOf(line.Lost, first, to) < later {
+		return line
+	}
+	line.Lost = slices.Clone(line.Lost)
+	for i := min(to, len(line.Lost)) - 1; later > 0; i-- {
+		n := min(later, line.Lost[i])
+		line.Lost[i], later = line.Lost[i]-n, later-n
+	}
+	return line
 }
