@@ -164,3 +164,56 @@ func TestAnEventFromWhichNoArmRecoversIsShown(t *testing.T) {
 		}
 	}
 }
+
+// Backends whose connections are reset stay in service, so the time after a reset is that of the last lost call. A report
+// that says that clients stopped calling them is wrong.
+func TestAfterAResetTheReportSaysWhenNoMoreCallsWereLost(t *testing.T) {
+	event := func(arm, what string, action result.Action, resets bool, took *float64, failed uint64) result.Event {
+		return result.Event{Arm: arm, Round: 1, What: what, Action: action, Count: 1, Resets: resets, Affected: []string{"b0"}, Ready: 3,
+			CalledBefore: new(true), Answered: 90, AnsweredByAffected: 30, Failed: failed, Took: result.Took{Avoided: took}}
+	}
+	for name, c := range map[string]struct {
+		events []result.Event
+		want   []string
+	}{
+		"some recover": {[]result.Event{event("a", "cut 1 by reset", result.ActionCut, true, new(100.0), 9), event("b", "cut 1 by reset", result.ActionCut, true, nil, 9)},
+			[]string{" After cut 1 by reset, a lost no more calls after 100 ms; b had no second without lost calls.", "Time until no more calls were lost (cut 1 by reset). never: not before the next event or end."}},
+		"none recovers": {[]result.Event{event("a", "cut 1 by reset", result.ActionCut, true, nil, 9), event("b", "cut 1 by reset", result.ActionCut, true, nil, 9)},
+			[]string{" After cut 1 by reset, a and b had no second without lost calls."}},
+		"the next event is soon, and one lost none": {[]result.Event{event("a", "cut 1 by reset", result.ActionCut, true, nil, 9), event("b", "cut 1 by reset", result.ActionCut, true, nil, 0)},
+			[]string{" After cut 1 by reset, a had no second without lost calls.", none + ": not affected."}},
+		"a kill follows": {[]result.Event{event("a", "cut 1 by reset", result.ActionCut, true, new(100.0), 9), event("a", "kill 1", result.ActionKill, false, new(300.0), 9)},
+			[]string{" After cut 1 by reset, a lost no more calls after 100 ms. When rpclab killed 1 backend, a stopped calling it within 300 ms.",
+				"Time until no more calls were lost (cut 1 by reset) or no call to affected backends (kill 1).",
+				"avoided: when callers began to avoid the affected backends, for 1 s or more. no loss: from when no call was lost, for 1 s or more"}},
+	} {
+		d := result.Document{Arms: []result.Arm{{Name: "a"}, {Name: "b"}}, Events: c.events}
+		for i := range d.Events {
+			d.Events[i].AtMS = float64(1000 * i)
+		}
+		p := &page{}
+		events(p, d)
+		text := answerOfEvents(d)
+		for _, b := range p.blocks {
+			text += "\n" + b.text
+			for _, column := range columnsOf(b) {
+				text += "\n" + column.name
+			}
+		}
+		for _, want := range c.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: the report does not contain %q:\n%s", name, want, text)
+			}
+		}
+		if strings.Contains(text, "avoided") != (name == "a kill follows") || !strings.Contains(text, "no loss") {
+			t.Errorf("%s: the columns are wrong:\n%s", name, text)
+		}
+	}
+}
+
+func columnsOf(b block) []column {
+	if b.table == nil {
+		return nil
+	}
+	return b.table.columns
+}

@@ -18,7 +18,7 @@ func eventNotes(p *page, d result.Document, all []*eventOutcome, unseen bool) {
 	p.note(strings.TrimSpace(text))
 	if unseen {
 		p.note(none + ": not observed before the next event in half of the rounds or more, or not possible: no backend was added (first call), or the client " +
-			"called no affected backend before (avoided).")
+			"called no affected backend before (" + strings.Join(columnsOfAvoided(all), ", ") + ").")
 	}
 	for _, r := range balanceReasons(all).list {
 		p.item("no time for balanced in " + and(r.arms.list) + ": " + strings.TrimRight(r.sentence(), "."))
@@ -51,14 +51,32 @@ func timesShown(all []*eventOutcome) (texts []string) {
 		firstCall:       "first call: when a new backend answered its first call",
 		balancedAgain:   "balanced: when Jain's index reached 0.95, for 1 s or more",
 	} {
-		shown := func(h *eventOutcome) bool {
-			return !math.IsInf(h.typical(step), 1) || step == avoided && h.fair > 0
-		}
-		if slices.ContainsFunc(all, shown) {
+		if slices.ContainsFunc(all, func(h *eventOutcome) bool { return h.shows(step) && !(step == avoided && h.resets) }) {
 			texts = append(texts, text)
+		}
+		if step == avoided && slices.ContainsFunc(all, func(h *eventOutcome) bool { return h.shows(step) && h.resets }) {
+			texts = append(texts, lossColumn+": from when no call was lost, for 1 s or more")
 		}
 	}
 	return texts
+}
+
+// shows says whether the table of an event has the column of a time because of this arm.
+func (o *eventOutcome) shows(step int) bool {
+	return !math.IsInf(o.typical(step), 1) || step == avoided && o.fair > 0
+}
+
+func columnsOfAvoided(all []*eventOutcome) []string {
+	var names distinct
+	for _, o := range all {
+		if o.fair > 0 {
+			names.add(o.columnOfAvoided())
+		}
+	}
+	if len(names.list) == 0 {
+		return []string{"avoided"}
+	}
+	return names.list
 }
 
 // balanceReasons say why balance was not restored, for arms without a time.

@@ -198,9 +198,19 @@ func (o *eventOutcome) isUntouched() bool {
 	case o.failed > 0:
 		return false
 	case o.called != nil:
-		return !*o.called
+		return !*o.called || o.resets && o.answered > 0 // a reset costs nothing but calls
 	}
 	return o.byAffected == 0 && o.late == 0 // of an older result, or an event on a proxy
+}
+
+// lossColumn is the column of avoided after a reset, whose backends callers continue to call.
+const lossColumn = "no loss"
+
+func (o *eventOutcome) columnOfAvoided() string {
+	if o.resets {
+		return lossColumn
+	}
+	return "avoided"
 }
 
 func places(all []*eventOutcome) int {

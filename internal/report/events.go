@@ -82,7 +82,7 @@ func followTimes(p *page, d result.Document) {
 // time that another has not.
 func eventTable(arms []*eventOutcome) (t table, missing bool) {
 	t.columns = []column{{"arm", false}, {"failed", true}, {"late", true}, {"on affected", true},
-		{"first loss", true}, {"proxy ready", true}, {"recovered", true}, {"avoided", true},
+		{"first loss", true}, {"proxy ready", true}, {"recovered", true}, {arms[0].columnOfAvoided(), true},
 		{"ready", true}, {"resolver", true}, {"first call", true}, {"balanced", true}}
 	some := [steps]bool{}
 	for _, h := range arms {

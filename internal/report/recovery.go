@@ -25,6 +25,7 @@ type recovery struct {
 	what       string
 	action     result.Action
 	count      int
+	resets     bool                 // connections, of backends that stay in service
 	step       int                  // the time that says how soon clients recovered
 	took       map[string][]float64 // by arm, of its cells, +Inf if not observed; without cells that had nothing to recover from
 	failed     map[string]bool      // arms in which rpclab could not perform the event, in any cell
@@ -49,7 +50,7 @@ func recoveries(d result.Document) (all []recovery) {
 		if !is {
 			continue
 		}
-		r := recovery{what: mine[0].what, action: mine[0].action, count: mine[0].count, step: step, took: map[string][]float64{}, failed: map[string]bool{}, unknown: map[string]bool{}}
+		r := recovery{what: mine[0].what, action: mine[0].action, count: mine[0].count, resets: mine[0].resets, step: step, took: map[string][]float64{}, failed: map[string]bool{}, unknown: map[string]bool{}}
 		for _, o := range mine {
 			r.unfinished = r.unfinished || o.unfinished
 			took := o.typical(step)
@@ -105,10 +106,12 @@ func recoveryStep(mine []*eventOutcome) (step int, observed, is bool) {
 func recoveryTable(p *page, d result.Document, most int) {
 	all := recoveries(d)
 	t := table{columns: []column{{"arm", false}, {"lost calls", true}}}
-	byStep := map[int][]string{}
+	until := distinct{}
+	after := map[string][]string{} // the events of each
 	for _, r := range all {
 		t.columns = append(t.columns, column{"after " + clean(r.what), true})
-		byStep[r.step] = append(byStep[r.step], clean(r.what))
+		until.add(r.until())
+		after[r.until()] = append(after[r.until()], clean(r.what))
 	}
 	names, of := armNames(d), lossesByArm(d)
 	if len(names) > most { // show the arms that lost calls
@@ -122,21 +125,12 @@ func recoveryTable(p *page, d result.Document, most int) {
 		t.rows = append(t.rows, row)
 	}
 	p.grid(t)
-	var until []string
-	for _, r := range all { // in the order of the columns
-		words := map[int]string{
-			firstCall: "success on a new backend",
-			avoided:   "no call to affected backends",
-			recovered: "calls are answered again",
-		}[r.step]
-		if len(byStep[r.step]) > 0 {
-			until = append(until, words+" ("+strings.Join(byStep[r.step], ", ")+")")
-		}
-		delete(byStep, r.step)
-	}
 	var notes []string
-	if len(until) > 0 {
-		notes = append(notes, "Time until "+strings.Join(until, " or ")+".")
+	for i, words := range until.list {
+		until.list[i] += " (" + strings.Join(after[words], ", ") + ")"
+	}
+	if len(until.list) > 0 {
+		notes = append(notes, "Time until "+strings.Join(until.list, " or ")+".")
 	}
 	shown := func(text string) bool {
 		return slices.ContainsFunc(t.rows, func(row []string) bool { return slices.Contains(row, text) })
@@ -159,6 +153,22 @@ func recoveryTable(p *page, d result.Document, most int) {
 	if len(notes) > 0 {
 		p.note(strings.Join(notes, " "))
 	}
+}
+
+// countsLosses says whether callers have recovered when they lose no more calls, whichever backends they call.
+func (r recovery) countsLosses() bool { return r.step == avoided && r.resets }
+
+// until says how the time ends.
+func (r recovery) until() string {
+	switch {
+	case r.step == firstCall:
+		return "success on a new backend"
+	case r.step == recovered:
+		return "calls are answered again"
+	case r.countsLosses():
+		return "no more calls were lost"
+	}
+	return "no call to affected backends"
 }
 
 // text is the range of an arm's times over its cells.
@@ -214,11 +224,11 @@ func eventSentences(d result.Document) []string {
 		lost += ", but " + unperformed
 	}
 	all := append([]string{lost + unfinishedInWords(d) + "."}, filled(beyondChance(d))...)
-	said := map[int]bool{}
+	said := map[string]bool{}
 	for _, r := range recoveries(d) {
-		if words := r.inWords(d); words != "" && !said[r.step] {
+		if words := r.inWords(d); words != "" && !said[r.until()] {
 			all = append(all, words)
-			said[r.step] = true
+			said[r.until()] = true
 		}
 	}
 	return all
@@ -309,9 +319,12 @@ func beyondChance(d result.Document) string {
 
 // inWords says how soon the arms recovered, and which did not, with a space before it; "": that is known of no arm.
 func (r recovery) inWords(d result.Document) string {
-	words := map[int]string{
+	words, within, not := map[int]string{
 		firstCall: "succeeded on a new backend", avoided: "stopped calling " + r.affected(), recovered: "received responses again",
-	}[r.step]
+	}[r.step], " within ", "never did"
+	if r.countsLosses() {
+		words, within, not = "lost no more calls", " after ", "had no second without lost calls"
+	}
 	var did, didNot []string
 	high := 0.0
 	for _, name := range armNames(d) {
@@ -327,13 +340,13 @@ func (r recovery) inWords(d result.Document) string {
 	}
 	var clauses []string
 	if len(did) > 0 {
-		clauses = append(clauses, listed(did, mostNamed)+" "+words+" within "+strings.TrimPrefix(r.between(high, high), "≤ "))
+		clauses = append(clauses, listed(did, mostNamed)+" "+words+within+strings.TrimPrefix(r.between(high, high), "≤ "))
 	}
 	if len(didNot) > 0 {
-		if len(did) > 0 {
-			words = "did"
+		if len(did) == 0 && !r.countsLosses() {
+			not = "never " + words
 		}
-		clauses = append(clauses, listed(didNot, mostNamed)+" never "+words)
+		clauses = append(clauses, listed(didNot, mostNamed)+" "+not)
 	}
 	if len(clauses) == 0 {
 		return ""
