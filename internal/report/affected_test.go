@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -177,11 +178,11 @@ func TestAfterAResetTheReportSaysWhenNoMoreCallsWereLost(t *testing.T) {
 		want   []string
 	}{
 		"some recover": {[]result.Event{event("a", "cut 1 by reset", result.ActionCut, true, new(100.0), 9), event("b", "cut 1 by reset", result.ActionCut, true, nil, 9)},
-			[]string{" After cut 1 by reset, a lost no more calls after 100 ms; b had no second without lost calls.", "Time until no more calls were lost (cut 1 by reset). never: not before the next event or end."}},
+			[]string{" After cut 1 by reset, a lost no more calls after 100 ms; b had no whole second without lost calls before the next event or the end.", "Time until no more calls were lost (cut 1 by reset). never: not before the next event or end."}},
 		"none recovers": {[]result.Event{event("a", "cut 1 by reset", result.ActionCut, true, nil, 9), event("b", "cut 1 by reset", result.ActionCut, true, nil, 9)},
-			[]string{" After cut 1 by reset, a and b had no second without lost calls."}},
+			[]string{" After cut 1 by reset, a and b had no whole second without lost calls before the next event or the end."}},
 		"the next event is soon, and one lost none": {[]result.Event{event("a", "cut 1 by reset", result.ActionCut, true, nil, 9), event("b", "cut 1 by reset", result.ActionCut, true, nil, 0)},
-			[]string{" After cut 1 by reset, a had no second without lost calls.", none + ": not affected."}},
+			[]string{" After cut 1 by reset, a had no whole second without lost calls before the next event or the end.", none + ": not affected."}},
 		"a kill follows": {[]result.Event{event("a", "cut 1 by reset", result.ActionCut, true, new(100.0), 9), event("a", "kill 1", result.ActionKill, false, new(300.0), 9)},
 			[]string{" After cut 1 by reset, a lost no more calls after 100 ms. When rpclab killed 1 backend, a stopped calling it within 300 ms.",
 				"Time until no more calls were lost (cut 1 by reset) or no call to affected backends (kill 1).",
@@ -216,4 +217,40 @@ func columnsOf(b block) []column {
 		return nil
 	}
 	return b.table.columns
+}
+
+// A retry or a hedge gets a response from another backend, but the affected backend receives calls as before.
+func TestAnArmThatSendsCallsAgainIsNotSaidToStopCalling(t *testing.T) {
+	caller := func(key string) map[string]any {
+		return map[string]any{"caller": map[string]any{key: map[string]any{}}}
+	}
+	d := result.Document{Arms: []result.Arm{{Name: "plain"}, {Name: "quick"}, {Name: "hedge", Config: caller("hedge")}, {Name: "retry", Config: caller("retry")}}}
+	for name, took := range map[string]*float64{"plain": nil, "quick": new(300.0), "hedge": new(100.0), "retry": new(200.0)} {
+		d.Events = append(d.Events, result.Event{Arm: name, Round: 1, What: "cut 1 by blackhole", Action: result.ActionCut, Count: 1, Affected: []string{"b0"}, Ready: 3,
+			CalledBefore: new(true), Answered: 90, AnsweredByAffected: 3, Took: result.Took{Avoided: took}})
+	}
+	p := &page{}
+	events(p, d)
+	text := answerOfEvents(d)
+	for _, b := range p.blocks {
+		text += "\n" + b.text
+	}
+	for _, want := range []string{
+		" After cut 1 by blackhole, quick stopped calling the affected backends within 300 ms; plain never did; " +
+			"hedge and retry received responses from other backends within 200 ms, but may still call the affected ones.",
+		"Time until no call to affected backends (cut 1 by blackhole; in hedge and retry, until responses came from other backends). never",
+		"avoided: when callers began to avoid the affected backends, for 1 s or more; in hedge and retry, where callers send calls again, when responses came from other backends",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the report does not contain %q:\n%s", want, text)
+		}
+	}
+	d.Arms, d.Events = d.Arms[2:3], slices.DeleteFunc(d.Events, func(e result.Event) bool { return e.Arm != "hedge" })
+	if got, want := answerOfEvents(d), " After cut 1 by blackhole, hedge received responses from other backends within 100 ms, but may still call the affected ones."; !strings.HasSuffix(got, want) {
+		t.Errorf("the answer is %q, want it to end in %q", got, want)
+	}
+	d.Events[0].Took.Avoided = nil
+	if got, want := answerOfEvents(d), " After cut 1 by blackhole, hedge never stopped calling the affected backends."; !strings.HasSuffix(got, want) {
+		t.Errorf("the answer is %q, want it to end in %q", got, want)
+	}
 }

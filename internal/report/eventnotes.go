@@ -52,7 +52,7 @@ func timesShown(all []*eventOutcome) (texts []string) {
 		balancedAgain:   "balanced: when Jain's index reached 0.95, for 1 s or more",
 	} {
 		if slices.ContainsFunc(all, func(h *eventOutcome) bool { return h.shows(step) && !(step == avoided && h.resets) }) {
-			texts = append(texts, text)
+			texts = append(texts, text+whoResends(step, all))
 		}
 		if step == avoided && slices.ContainsFunc(all, func(h *eventOutcome) bool { return h.shows(step) && h.resets }) {
 			texts = append(texts, lossColumn+": from when no call was lost, for 1 s or more")
@@ -64,6 +64,20 @@ func timesShown(all []*eventOutcome) (texts []string) {
 // shows says whether the table of an event has the column of a time because of this arm.
 func (o *eventOutcome) shows(step int) bool {
 	return !math.IsInf(o.typical(step), 1) || step == avoided && o.fair > 0
+}
+
+// whoResends says in which arms the time until backends are avoided is another one; "": in none.
+func whoResends(step int, all []*eventOutcome) string {
+	var names distinct
+	for _, o := range all {
+		if step == avoided && o.resends && !o.resets && !math.IsInf(o.typical(step), 1) {
+			names.add(clean(o.arm))
+		}
+	}
+	if len(names.list) == 0 {
+		return ""
+	}
+	return "; in " + listed(names.list, mostNamed) + ", where callers send calls again, when " + fromOthers
 }
 
 func columnsOfAvoided(all []*eventOutcome) []string {
@@ -215,4 +229,36 @@ func afterControlPlaneLoss(killed *eventOutcome, later []*eventOutcome) string {
 		return text + fmt.Sprintf(". Clients still discovered the next change (%s), after %s ms", clean(h.what), ms(discovered))
 	}
 	return text
+}
+
+// unperformedInWords says which events rpclab could not perform, so that they could not cost calls; "": none.
+func unperformedInWords(d result.Document) string {
+	var events, arms distinct
+	for _, e := range d.Events {
+		if e.Error != "" {
+			events.add(clean(e.What))
+			arms.add(clean(e.Arm))
+		}
+	}
+	if len(events.list) == 0 {
+		return ""
+	}
+	return "rpclab could not perform " + and(events.list) + " in " + listed(arms.list, mostNamed)
+}
+
+// unfinishedInWords says which rollouts and scalings the load did not see to their end, so that calls
+// may be lost after it; "": none.
+func unfinishedInWords(d result.Document) string {
+	var events, arms distinct
+	for _, e := range d.Events {
+		if e.Unfinished == nil {
+			continue
+		}
+		events.add(map[bool]string{true: "the rollout", false: clean(e.What)}[e.Action == result.ActionRoll])
+		arms.add(clean(e.Arm))
+	}
+	if len(events.list) == 0 {
+		return ""
+	}
+	return ", but the load ended before " + and(events.list) + " was complete in " + listed(arms.list, mostNamed)
 }

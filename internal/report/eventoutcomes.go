@@ -44,10 +44,14 @@ func policyBehavior(a result.Arm) string {
 	if settings.Caller.Hedge != nil {
 		clauses = append(clauses, "hedging sends a slow call again, mostly to another backend: callers do not wait for the slow backend, but it still receives its calls")
 	}
-	if settings.Caller.Retry != nil || settings.Caller.ServiceConfig.Retries() {
+	if retries(settings) {
 		clauses = append(clauses, "a retry sends a failed call again, mostly to another backend: it hides failures, but not slowness")
 	}
 	return strings.Join(clauses, "; ")
+}
+
+func retries(s result.Settings) bool {
+	return s.Caller.Retry != nil || s.Caller.ServiceConfig.Retries()
 }
 
 const (
@@ -72,18 +76,19 @@ var policies = map[string]string{
 
 // eventOutcome is one event of the plan in one arm, over all rounds.
 type eventOutcome struct {
-	arm    string
-	cell   result.Cell
-	policy string // how the arm treats a backend that is slow or fails
-	place  int    // of the event in its trial
-	what   string
-	action result.Action
-	count  int
-	resets bool
-	at     []float64 // seconds, of the rounds in which rpclab performed the event
-	failed uint64
-	codes  map[string]uint64 // of those
-	late   uint64
+	arm     string
+	cell    result.Cell
+	policy  string // how the arm treats a backend that is slow or fails
+	place   int    // of the event in its trial
+	what    string
+	action  result.Action
+	count   int
+	resets  bool
+	resends bool      // callers send calls again, so a response from one backend does not show that no other was called
+	at      []float64 // seconds, of the rounds in which rpclab performed the event
+	failed  uint64
+	codes   map[string]uint64 // of those
+	late    uint64
 	// Of the calls due until the next event, answered were answered, and byAffected by the affected
 	// backends; fair is the share that those should have.
 	answered, byAffected uint64
@@ -129,13 +134,13 @@ func eventOutcomes(arms []result.Arm, events map[result.ArmKey][]result.Event) [
 		for _, e := range events[arm.Key()] {
 			rounds[e.Round] = append(rounds[e.Round], e)
 		}
-		mine := map[int]*eventOutcome{}
+		mine, settings := map[int]*eventOutcome{}, arm.Settings()
 		for _, round := range slices.Sorted(maps.Keys(rounds)) {
 			list := rounds[round]
 			slices.SortStableFunc(list, func(a, b result.Event) int { return cmp.Compare(a.AtMS, b.AtMS) })
 			for i, e := range list {
 				if mine[i] == nil {
-					mine[i] = &eventOutcome{arm: arm.Name, cell: arm.Cell, policy: policyBehavior(arm), place: i, what: e.What, action: e.Action, count: e.Count, resets: e.Resets, codes: map[string]uint64{}}
+					mine[i] = &eventOutcome{arm: arm.Name, cell: arm.Cell, policy: policyBehavior(arm), place: i, what: e.What, action: e.Action, count: e.Count, resets: e.Resets, resends: settings.Caller.Hedge != nil || retries(settings), codes: map[string]uint64{}}
 				}
 				mine[i].add(e)
 			}
@@ -212,6 +217,9 @@ func (o *eventOutcome) columnOfAvoided() string {
 	}
 	return "avoided"
 }
+
+// fromOthers is what avoided shows of callers that send calls again: the affected backends may still receive calls.
+const fromOthers = "responses came from other backends"
 
 func places(all []*eventOutcome) int {
 	last := 0

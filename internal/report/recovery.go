@@ -28,6 +28,7 @@ type recovery struct {
 	resets     bool                 // connections, of backends that stay in service
 	step       int                  // the time that says how soon clients recovered
 	took       map[string][]float64 // by arm, of its cells, +Inf if not observed; without cells that had nothing to recover from
+	resends    map[string]bool      // arms whose callers send calls again, in any cell
 	failed     map[string]bool      // arms in which rpclab could not perform the event, in any cell
 	unknown    map[string]bool      // arms of which rpclab does not know which backends answered, in any cell
 	unfinished bool                 // in any round of any arm
@@ -50,10 +51,11 @@ func recoveries(d result.Document) (all []recovery) {
 		if !is {
 			continue
 		}
-		r := recovery{what: mine[0].what, action: mine[0].action, count: mine[0].count, resets: mine[0].resets, step: step, took: map[string][]float64{}, failed: map[string]bool{}, unknown: map[string]bool{}}
+		r := recovery{what: mine[0].what, action: mine[0].action, count: mine[0].count, resets: mine[0].resets, step: step, took: map[string][]float64{}, resends: map[string]bool{}, failed: map[string]bool{}, unknown: map[string]bool{}}
 		for _, o := range mine {
 			r.unfinished = r.unfinished || o.unfinished
 			took := o.typical(step)
+			r.resends[o.arm] = r.resends[o.arm] || step == avoided && o.resends && !o.resets
 			switch {
 			case !o.isPerformed():
 				r.failed[o.arm] = true
@@ -106,7 +108,7 @@ func recoveryStep(mine []*eventOutcome) (step int, observed, is bool) {
 func recoveryTable(p *page, d result.Document, most int) {
 	all := recoveries(d)
 	t := table{columns: []column{{"arm", false}, {"lost calls", true}}}
-	until := distinct{}
+	var until, others distinct
 	after := map[string][]string{} // the events of each
 	for _, r := range all {
 		t.columns = append(t.columns, column{"after " + clean(r.what), true})
@@ -121,13 +123,20 @@ func recoveryTable(p *page, d result.Document, most int) {
 		row := []string{clean(name), fmt.Sprintf("%s of %s", count(of[name].lost), count(of[name].due))}
 		for _, r := range all {
 			row = append(row, r.text(name))
+			if took := r.took[name]; r.resends[name] && len(took) > 0 && !math.IsInf(slices.Max(took), 1) {
+				others.add(clean(name))
+			}
 		}
 		t.rows = append(t.rows, row)
 	}
 	p.grid(t)
 	var notes []string
 	for i, words := range until.list {
-		until.list[i] += " (" + strings.Join(after[words], ", ") + ")"
+		until.list[i] += " (" + strings.Join(after[words], ", ")
+		if words == noCall && len(others.list) > 0 {
+			until.list[i] += "; in " + and(others.list) + ", until " + fromOthers
+		}
+		until.list[i] += ")"
 	}
 	if len(until.list) > 0 {
 		notes = append(notes, "Time until "+strings.Join(until.list, " or ")+".")
@@ -158,6 +167,8 @@ func recoveryTable(p *page, d result.Document, most int) {
 // countsLosses says whether callers have recovered when they lose no more calls, whichever backends they call.
 func (r recovery) countsLosses() bool { return r.step == avoided && r.resets }
 
+const noCall = "no call to affected backends"
+
 // until says how the time ends.
 func (r recovery) until() string {
 	switch {
@@ -168,7 +179,7 @@ func (r recovery) until() string {
 	case r.countsLosses():
 		return "no more calls were lost"
 	}
-	return "no call to affected backends"
+	return noCall
 }
 
 // text is the range of an arm's times over its cells.
@@ -234,38 +245,6 @@ func eventSentences(d result.Document) []string {
 	return all
 }
 
-// unperformedInWords says which events rpclab could not perform, so that they could not cost calls; "": none.
-func unperformedInWords(d result.Document) string {
-	var events, arms distinct
-	for _, e := range d.Events {
-		if e.Error != "" {
-			events.add(clean(e.What))
-			arms.add(clean(e.Arm))
-		}
-	}
-	if len(events.list) == 0 {
-		return ""
-	}
-	return "rpclab could not perform " + and(events.list) + " in " + listed(arms.list, mostNamed)
-}
-
-// unfinishedInWords says which rollouts and scalings the load did not see to their end, so that calls
-// may be lost after it; "": none.
-func unfinishedInWords(d result.Document) string {
-	var events, arms distinct
-	for _, e := range d.Events {
-		if e.Unfinished == nil {
-			continue
-		}
-		events.add(map[bool]string{true: "the rollout", false: clean(e.What)}[e.Action == result.ActionRoll])
-		arms.add(clean(e.Arm))
-	}
-	if len(events.list) == 0 {
-		return ""
-	}
-	return ", but the load ended before " + and(events.list) + " was complete in " + listed(arms.list, mostNamed)
-}
-
 // lostInWords says which arms lost how many calls, and which lost none.
 func lostInWords(d result.Document) string {
 	var safe, lost []string
@@ -323,30 +302,35 @@ func (r recovery) inWords(d result.Document) string {
 		firstCall: "succeeded on a new backend", avoided: "stopped calling " + r.affected(), recovered: "received responses again",
 	}[r.step], " within ", "never did"
 	if r.countsLosses() {
-		words, within, not = "lost no more calls", " after ", "had no second without lost calls"
+		words, within, not = "lost no more calls", " after ", "had no whole second without lost calls before the next event or the end"
 	}
-	var did, didNot []string
-	high := 0.0
+	var did, didNot, others []string
+	var high, highOthers float64
 	for _, name := range armNames(d) {
 		took := r.took[name]
 		switch {
 		case len(took) == 0 || r.unknown[name]:
 		case math.IsInf(slices.Max(took), 1):
 			didNot = append(didNot, clean(name))
+		case r.resends[name]:
+			others, highOthers = append(others, clean(name)), max(highOthers, slices.Max(took))
 		default:
-			did = append(did, clean(name))
-			high = max(high, slices.Max(took))
+			did, high = append(did, clean(name)), max(high, slices.Max(took))
 		}
 	}
+	limit := func(ms float64) string { return strings.TrimPrefix(r.between(ms, ms), "≤ ") }
 	var clauses []string
 	if len(did) > 0 {
-		clauses = append(clauses, listed(did, mostNamed)+" "+words+within+strings.TrimPrefix(r.between(high, high), "≤ "))
+		clauses = append(clauses, listed(did, mostNamed)+" "+words+within+limit(high))
 	}
 	if len(didNot) > 0 {
 		if len(did) == 0 && !r.countsLosses() {
 			not = "never " + words
 		}
 		clauses = append(clauses, listed(didNot, mostNamed)+" "+not)
+	}
+	if len(others) > 0 {
+		clauses = append(clauses, listed(others, mostNamed)+" received responses from other backends within "+limit(highOthers)+", but may still call the affected ones")
 	}
 	if len(clauses) == 0 {
 		return ""

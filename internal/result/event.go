@@ -79,7 +79,8 @@ type Took struct {
 	FirstCall       *float64 `json:"first_call"`     // first answer from a backend that the event added
 	// Avoided is when callers stopped calling the affected backends, for 1 s: no call went to a
 	// backend that is removed, and at most half of a fair share to those that stay. After a
-	// reset of connections it is when no more calls were lost.
+	// reset of connections it is when no more calls were lost. A call that is sent again (retry, hedging)
+	// counts for the backend whose response was used, so that others may still receive it.
 	Avoided *float64 `json:"noticed"`
 	// FirstLoss and Recovered are set for events on a proxy or a control plane: when the first
 	// call was lost, and when calls that were not lost for 1 s were answered.
