@@ -139,7 +139,7 @@ func (f gatewayFlags) openTargets(ctx context.Context, o *gateway.Options) (err 
 		}
 		// Like a cluster IP: each connection goes to one backend.
 		o.ClusterIP = func() (caller.Target, error) { return gateway.Target(f.target, settings.PickFirst) }
-		o.KubeResolver = func() (caller.Target, error) {
+		o.KubeResolver = func(route.UpdateFunc) (caller.Target, error) {
 			return caller.Target{}, errors.New("this gateway has no EndpointSlice API: start it with --route and --service")
 		}
 		return nil
@@ -158,16 +158,14 @@ func (f gatewayFlags) openTargets(ctx context.Context, o *gateway.Options) (err 
 	if err := json.Unmarshal([]byte(f.settings), &set); err != nil {
 		return usageError{fmt.Errorf("--settings: %w", err)}
 	}
-	open := func(rt route.Route, set settings.Settings) (caller.Target, error) {
-		return rt.Open(ctx, service, set, func(time.Time, []string) {})
-	}
-	o.ClusterIP = func() (caller.Target, error) { return open(route.ClusterIP, settings.Settings{}) }
-	o.KubeResolver = func() (caller.Target, error) {
+	ignore := func(time.Time, []string) {}
+	o.ClusterIP = func() (caller.Target, error) { return route.ClusterIP.Open(ctx, service, settings.Settings{}, ignore) }
+	o.KubeResolver = func(updated route.UpdateFunc) (caller.Target, error) {
 		if rt.Discovery != route.DiscoveryWatch {
 			return caller.Target{}, fmt.Errorf("the route %s of this gateway has no watcher of endpoints: send the request to a gateway of the route %s or %s", rt.Name, route.KubeResolver.Name, route.EndpointSlice.Name)
 		}
-		return open(route.KubeResolver, settings.Settings{})
+		return route.KubeResolver.Open(ctx, service, settings.Settings{}, updated)
 	}
-	o.Target, err = open(rt, set)
+	o.Target, err = rt.Open(ctx, service, set, ignore)
 	return err
 }

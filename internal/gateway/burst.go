@@ -27,11 +27,14 @@ func (g *Gateway) burst(ctx context.Context, q *query) (response, error) {
 	}
 	opened, open := &g.clusterIP, g.options.ClusterIP
 	if kind == "ClientWithKubeResolver" {
-		opened, open = &g.kubeResolver, g.options.KubeResolver
+		opened, open = &g.kubeResolver, func() (caller.Target, error) { return g.options.KubeResolver(g.watched.update) }
 	}
 	o, err := g.openRoute(opened, open)
 	if err != nil {
 		return response{}, err
+	}
+	if opened == &g.kubeResolver { // the study connects it when its program starts
+		g.watched.connect(ctx, o.channel)
 	}
 	channel := func() (*grpc.ClientConn, error) { return o.channel, nil }
 	if kind == "Client" {

@@ -17,6 +17,7 @@ import (
 
 	"rpclab/internal/caller"
 	"rpclab/internal/gateway"
+	"rpclab/internal/route"
 	"rpclab/internal/route/settings"
 	"rpclab/internal/testkit"
 	"rpclab/internal/workload"
@@ -102,8 +103,10 @@ func TestABurstCountsCallsByBackend(t *testing.T) {
 	addrs := servers(t, &workload.Server{Delay: 10 * time.Millisecond}, &workload.Server{})
 	first, _, _ := strings.Cut(addrs, ",")
 	at := serve(t, gateway.Options{Model: gateway.Threads, Target: target(t, first),
-		ClusterIP:    func() (caller.Target, error) { return target(t, first), nil },
-		KubeResolver: func() (caller.Target, error) { return caller.Target{}, errors.New("there is no EndpointSlice API") },
+		ClusterIP: func() (caller.Target, error) { return target(t, first), nil },
+		KubeResolver: func(route.UpdateFunc) (caller.Target, error) {
+			return caller.Target{}, errors.New("there is no EndpointSlice API")
+		},
 	})
 	for _, kind := range []string{"Client", "ClientWithReuseConn"} {
 		var response struct {
@@ -140,4 +143,57 @@ func TestAReusedChannelUsesOneOfSeveralTargets(t *testing.T) {
 		}
 		return len(both) == 2
 	})
+}
+
+// slowToConnect returns a route that knows all of these addresses, and connects to the last one when dial allows it.
+func slowToConnect(t *testing.T, addrs string, dial func(context.Context)) func(route.UpdateFunc) (caller.Target, error) {
+	known := strings.Split(addrs, ",")
+	return func(updated route.UpdateFunc) (caller.Target, error) {
+		to := target(t, addrs)
+		to.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
+			if addr == known[len(known)-1] {
+				dial(ctx)
+			}
+			return new(net.Dialer).DialContext(ctx, "tcp", addr)
+		}
+		updated(time.Now(), known)
+		return to, nil
+	}
+}
+
+func TestTheFirstBurstOfAWatchingChannelReachesAllBackendsEqually(t *testing.T) {
+	each := []*workload.Server{{}, {}, {}}
+	addrs := servers(t, each...)
+	at := serve(t, gateway.Options{Model: gateway.Threads, Target: target(t, addrs), KubeResolver: slowToConnect(t, addrs, func(ctx context.Context) {
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case <-ctx.Done():
+		}
+	})})
+	got := get(t, at+"/?type=ClientWithKubeResolver&n=30")
+	for i, server := range each {
+		var made bytes.Buffer
+		server.WriteCount(&made)
+		if id := "b" + strconv.Itoa(i); got.counted.Get(id) != "10" || strings.TrimSpace(made.String()) != "10" {
+			t.Errorf("%s answered %s calls and counts %s, want 10 of 30: %s", id, got.counted.Get(id), made.String(), got.body)
+		}
+	}
+	if started := counts(t, at, "grpc_client_started_total", "grpc_method"); started["SayHello"] != 30 || len(started) != 1 {
+		t.Errorf("the gateway counts the calls %v, want 30 of SayHello", started)
+	}
+}
+
+func TestABackendThatDoesNotConnectDelaysOneBurst(t *testing.T) {
+	addrs := servers(t, &workload.Server{}, &workload.Server{})
+	at := serve(t, gateway.Options{Model: gateway.Threads, Target: target(t, addrs), KubeResolver: slowToConnect(t, addrs, func(ctx context.Context) { <-ctx.Done() })})
+	const bursts = 10
+	began := time.Now()
+	for range bursts {
+		if got := get(t, at+"/?type=ClientWithKubeResolver&n=30"); got.counted.Get("b0") != "30" {
+			t.Errorf("got %d %s, want 30 calls of the other backend", got.status, got.body)
+		}
+	}
+	if took := time.Since(began); took > bursts*time.Second/2 {
+		t.Errorf("%d bursts took %s, want a wait of a second in the first one only", bursts, took)
+	}
 }

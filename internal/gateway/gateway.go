@@ -21,6 +21,7 @@ import (
 
 	"rpclab/internal/caller"
 	"rpclab/internal/caller/grpcgo"
+	"rpclab/internal/route"
 	"rpclab/internal/workload"
 )
 
@@ -72,7 +73,8 @@ type Options struct {
 	Channel string
 	Mode    string // value of the label mode of grpc_requests_total
 	// ClusterIP and KubeResolver open these routes for /experiment/client.
-	ClusterIP, KubeResolver func() (caller.Target, error)
+	ClusterIP    func() (caller.Target, error)
+	KubeResolver func(route.UpdateFunc) (caller.Target, error)
 	// Token is the bearer token that requests must send; empty: none.
 	Token string
 	// Seed is the seed of random numbers. Two gateways with the same seed request the same numbers, in the
@@ -96,6 +98,7 @@ type Gateway struct {
 
 	mu                      sync.Mutex
 	clusterIP, kubeResolver openRoute // of /experiment/client
+	watched                 watched   // by kubeResolver
 }
 
 // openRoute is a route for /experiment/client; its channel is nil until the first use.
