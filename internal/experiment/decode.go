@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"cmp"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -243,13 +244,14 @@ func (d *decoder) axis(typ *valueType, path string, n *node) []any {
 		return nil
 	}
 	var values []any
+	found := map[string]bool{}
 	for _, item := range n.values {
 		v := d.value(typ, item)
-		for _, before := range values {
-			if reflect.DeepEqual(before, v) && v != nil {
-				d.add(item.at, "sweep %s contains %s twice", path, cmp.Or(item.text, "the same value"))
-			}
+		key := fmt.Sprintf("%#v", v)
+		if found[key] && v != nil {
+			d.add(item.at, "sweep %s contains %s twice", path, cmp.Or(item.text, "the same value"))
 		}
+		found[key] = true
 		values = append(values, v)
 	}
 	return values

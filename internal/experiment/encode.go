@@ -4,19 +4,22 @@ import (
 	"encoding/json"
 	"maps"
 	"reflect"
+	"sync"
 	"time"
 )
+
+// configType is the type of a config; reading it takes as long as encoding many configs.
+var configType = sync.OnceValue(func() *valueType { return newGrammar(Vocabulary{}).config })
 
 // Map is the config as nested maps with its YAML names; durations are strings such as "500ms". It
 // omits fields with their default values, and hides the values of caller.env. Decoding
 // it returns the same config otherwise.
 func (c Config) Map() map[string]any {
-	typ := newGrammar(Vocabulary{}).config
 	c.Caller.Env = maps.Clone(c.Caller.Env)
 	for name := range c.Caller.Env {
 		c.Caller.Env[name] = notShown // it can be a secret
 	}
-	m, _ := encode(typ, reflect.ValueOf(c)).(map[string]any)
+	m, _ := encode(configType(), reflect.ValueOf(c)).(map[string]any)
 	return m
 }
 

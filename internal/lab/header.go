@@ -31,19 +31,24 @@ func header(plan experiment.Plan, trials []trial, o Options) result.Document {
 			Arm: p.Arm, Cell: p.Cell, ElapsedMS: p.ElapsedMS, Rate: p.Rate, Mean: p.Mean, P95: p.P95, RSS: p.RSS, Note: p.Note,
 		})
 	}
+	first := map[result.ArmKey]int{} // indices of the first trials
+	for i := range trials {
+		key := trials[i].armKey()
+		if _, known := first[key]; !known {
+			first[key] = i
+		}
+	}
 	for _, cell := range plan.Cells {
 		for _, arm := range plan.Arms {
-			d.Arms = append(d.Arms, armOf(trials, arm, cell))
+			i := first[result.ArmKey{Name: arm.Name, Cell: result.Cell(cell).Key()}] // every arm has a trial in every cell
+			d.Arms = append(d.Arms, armOf(trials[i], arm, cell))
 		}
 	}
 	return d
 }
 
-// armOf returns an arm in one cell, without trials. Its configuration includes the cell's values.
-func armOf(trials []trial, arm experiment.Arm, cell map[string]any) result.Arm {
-	key := result.Cell(cell).Key()
-	i := slices.IndexFunc(trials, func(t trial) bool { return t.Arm == arm.Name && result.Cell(t.Cell).Key() == key })
-	t := trials[i] // a plan has a trial for every arm in every cell
+// armOf returns the arm of a trial in one cell, without trials. Its configuration includes the cell's values.
+func armOf(t trial, arm experiment.Arm, cell map[string]any) result.Arm {
 	if t.target != nil {
 		return t.target.Arm()
 	}

@@ -14,13 +14,9 @@ import (
 )
 
 func TestAResultSaysWhichRouteNoTestCalls(t *testing.T) {
-	trials := []trial{
-		{Trial: experiment.Trial{Arm: "linkerd"}, route: route.Linkerd},
-		{Trial: experiment.Trial{Arm: "istio"}, route: route.Istio},
-	}
-	for name, want := range map[string]bool{"linkerd": true, "istio": false} {
-		if arm := armOf(trials, experiment.Arm{Name: name}, nil); arm.Untested != want {
-			t.Errorf("arm %s: untested is %t, want %t", name, arm.Untested, want)
+	for of, want := range map[*route.Route]bool{&route.Linkerd: true, &route.Istio: false} {
+		if arm := armOf(trial{route: *of}, experiment.Arm{}, nil); arm.Untested != want {
+			t.Errorf("route %s: untested is %t, want %t", of.Name, arm.Untested, want)
 		}
 	}
 }

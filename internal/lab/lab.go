@@ -51,6 +51,10 @@ func Run(ctx context.Context, plan Plan, o Options) (result.Document, error) {
 	}
 	r := &run{Options: o, plan: plan, doc: header(plan.Plan, plan.trials, o)}
 	r.doc.Groups = groups
+	r.arms = make(map[result.ArmKey]int, len(r.doc.Arms))
+	for i, arm := range r.doc.Arms {
+		r.arms[arm.Key()] = i
+	}
 	if r.Processors == nil {
 		r.Processors = measure.ReadProcessorTimes
 	}
@@ -95,6 +99,7 @@ type run struct {
 	Options
 	plan     Plan
 	doc      result.Document
+	arms     map[result.ArmKey]int // indices in the document
 	programs programs
 	progress *progress
 	ended    result.Ended // why the last series of rounds ended
@@ -277,9 +282,7 @@ func (r *run) endSeries(why result.Ended, rounds, trialsInRound int) {
 func (r *run) addTrials(trials []trial, measured []result.Trial) error {
 	var added []result.Arm
 	for i, t := range trials {
-		key := result.Cell(t.Cell).Key()
-		n := slices.IndexFunc(r.doc.Arms, func(a result.Arm) bool { return a.Name == t.Arm && a.Cell.Key() == key })
-		arm := &r.doc.Arms[n] // header added an arm for every trial
+		arm := &r.doc.Arms[r.arms[t.armKey()]] // header added an arm for every trial
 		if slices.ContainsFunc(arm.Trials, func(earlier result.Trial) bool { return len(earlier.Files) > 0 }) {
 			measured[i].Files = nil
 		}

@@ -21,19 +21,15 @@ func (p Plan) Needs(to result.Plan) result.Plan {
 	d := header(p.Plan, p.trials, Options{})
 	to.Pairs, to.Loads = analysis.Pairs(d), result.LoadTimes(d)
 	to.Headline, to.ByRank, to.RoundsForVerdict = p.Headline, analysis.ByRank(d), analysis.RoundsForVerdict(d)
-	for i, l := range to.Loads {
-		for _, t := range p.trials {
-			if t.Round == 1 && t.Arm == l.Arm && result.Cell(t.Cell).Key() == l.Cell {
-				to.Loads[i].Trials++
-			}
-		}
-	}
+	inRound := map[result.ArmKey]int{}                         // trials of the first round
 	processes, memory := map[string]int{}, map[string]uint64{} // of the first round, by cell and group
 	for _, t := range p.trials {
 		if t.Round > 1 {
 			continue
 		}
-		key := fmt.Sprint(result.Cell(t.Cell).Key(), t.Group)
+		arm := t.armKey()
+		inRound[arm]++
+		key := fmt.Sprint(arm.Cell, t.Group)
 		if p.Design == experiment.Isolated {
 			processes[key], memory[key] = 0, 0 // one trial at a time
 		}
@@ -43,6 +39,9 @@ func (p Plan) Needs(to result.Plan) result.Plan {
 		to.Processes = max(to.Processes, processes[key])
 		files, _ := filesNeeded(t)
 		to.Files = max(to.Files, files)
+	}
+	for i, l := range to.Loads {
+		to.Loads[i].Trials += inRound[result.ArmKey{Name: l.Arm, Cell: l.Cell}]
 	}
 	return to
 }

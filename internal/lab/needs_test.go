@@ -97,6 +97,38 @@ func TestTheFirstLookIsNotBeforeRanksCanDecide(t *testing.T) {
 	}
 }
 
+// TestPlansGrowLinearly allows eight times the cells 10 times the allocations. Quadratic code takes 64 times.
+func TestPlansGrowLinearly(t *testing.T) {
+	file, doc, err := experiments.Open("channels")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cost := func(cells int) float64 {
+		sweep := "[1"
+		for n := 2; n <= cells; n++ {
+			sweep += fmt.Sprintf(", %d", n)
+		}
+		o := experiment.Options{Set: []string{"sweep.load.burst=" + sweep + "]"}, Arms: []string{"shared", "pool"}}
+		return testing.AllocsPerRun(1, func() {
+			expanded, err := experiment.Expand(file, doc, o, Vocabulary())
+			if err != nil {
+				t.Fatal(err)
+			}
+			plan, err := Resolve(expanded)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p := plan.Needs(result.Plan{}); len(p.Loads) != 2*cells || p.Loads[cells].Trials != 1 {
+				t.Fatalf("%d loads, want two of each of %d cells, once in a round", len(p.Loads), cells)
+			}
+		})
+	}
+	few, many := cost(20), cost(160)
+	if many > 10*few {
+		t.Errorf("a plan of 20 cells allocates %.0f times and of 160 cells %.0f times, want at most 10 times as often", few, many)
+	}
+}
+
 func armsOf(t *testing.T, name string) (arms []string) {
 	t.Helper()
 	file, doc, err := experiments.Open(name)

@@ -18,6 +18,7 @@ import (
 	"rpclab/internal/language"
 	"rpclab/internal/load"
 	"rpclab/internal/pace"
+	"rpclab/internal/result"
 	"rpclab/internal/route"
 	"rpclab/internal/route/settings"
 	"rpclab/internal/security"
@@ -67,6 +68,11 @@ func (t trial) processName(name string) string {
 		return name
 	}
 	return fmt.Sprintf("%s-%d", name, t.armNumber)
+}
+
+// armKey returns the key of the arm and cell of the trial.
+func (t trial) armKey() result.ArmKey {
+	return result.ArmKey{Name: t.Arm, Cell: result.Cell(t.Cell).Key()}
 }
 
 // Plan is the plan of an experiment in which every name is resolved.
