@@ -122,6 +122,16 @@ type durations struct {
 	began time.Time // the current trial
 	of    map[string]sum
 	all   sum
+	later later
+}
+
+// later is how long the trials after one take, by the estimate when a number of trials had ended. A run reports its
+// progress many times in each trial, and may have many trials.
+type later struct {
+	order, ended int
+	left         time.Duration
+	known        bool // for every trial
+	valid        bool
 }
 
 // sum is the total time of trials, from the start of their servers to the end of their
@@ -157,20 +167,32 @@ func (d *durations) add(p Progress, now time.Time) {
 // left returns how long the remaining trials will take; 0: not known. Before the first trial has
 // ended, it is known only for loads of a fixed duration.
 func (d *durations) left(trials []experiment.Trial, p Progress, now time.Time) (rest time.Duration) {
-	for _, t := range trials[p.Trial.Order:] {
+	order := p.Trial.Order
+	expected := d.expected(trials[order])
+	if l := d.later; !l.valid || l.order != order || l.ended != d.all.n {
+		d.later = d.after(trials, order)
+	}
+	switch {
+	case expected == 0 || !d.later.known:
+		return 0
+	case p.Ended == nil:
+		rest = max(expected-now.Sub(d.began), 0)
+	}
+	return rest + d.later.left
+}
+
+// after estimates how long the trials after one take.
+func (d *durations) after(trials []experiment.Trial, order int) later {
+	l := later{order: order, ended: d.all.n, known: true, valid: true}
+	for _, t := range trials[order+1:] {
 		expected := d.expected(t)
 		if expected == 0 {
-			return 0
+			l.known = false
+			break
 		}
-		if t.Order == p.Trial.Order {
-			if p.Ended != nil {
-				continue
-			}
-			expected = max(expected-now.Sub(d.began), 0)
-		}
-		rest += expected
+		l.left += expected
 	}
-	return rest
+	return l
 }
 
 // expected returns how long a trial will take; 0: not known.

@@ -51,3 +51,20 @@ func TestTheRemainingTimeIsEstimatedFromTrialsOfTheSameArmAndCell(t *testing.T) 
 		}
 	}
 }
+
+func TestReportsOfOneTrialDoNotEstimateAllLaterTrialsAgain(t *testing.T) {
+	trials := make([]experiment.Trial, 1000)
+	for i := range trials {
+		trials[i] = experiment.Trial{Order: i, Arm: "a", Cell: map[string]any{"load.burst": i}}
+	}
+	now := time.Unix(0, 0)
+	var d durations
+	d.all.add(time.Second)
+	p := Progress{Trial: trials[0]}
+	if got := d.left(trials, p, now); got != time.Duration(len(trials)-1)*time.Second {
+		t.Errorf("%d trials of 1 s, the first at its end, take %s", len(trials), got)
+	}
+	if n := testing.AllocsPerRun(10, func() { d.left(trials, p, now) }); n > 100 {
+		t.Errorf("a second report of a trial allocates %.0f times for %d trials", n, len(trials))
+	}
+}
