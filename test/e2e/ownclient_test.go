@@ -54,7 +54,7 @@ func TestClientsOfTheUserThatFail(t *testing.T) {
 	}
 	// A script must not take a run that measured nothing for a good one.
 	nothing := rpclab(t, "run", path, "--arms", "nonsense", "--set", "baseline=nonsense")
-	if nothing.code != 3 || !strings.Contains(nothing.stderr, "no call was measured: ") {
+	if nothing.code != 3 || !strings.Contains(nothing.stderr, "no call was measured: nonsense: ") {
 		t.Errorf("a run that measured nothing: exit code %d, want 3 and the reason:\n%s%s", nothing.code, nothing.stdout, nothing.stderr)
 	}
 	missing := rpclab(t, "run", path, "--arms", "ours,dies", "--set", "arms.dies.caller.command=[./my-client]")
