@@ -159,3 +159,21 @@ func TestLossesOfTheNextEventAreNotThoseOfAReset(t *testing.T) {
 		}
 	}
 }
+
+// Without a backend that answers, all calls hang from the first event to the next, in the order in which they were due.
+func TestCallsThatHangFromOneEventToTheNextAreLost(t *testing.T) {
+	for hanging, want := range map[int]uint64{20: 600, 2: 0} { // intervals of 30 calls before the next event, in the interval 40
+		line := measure.Timeline{Lost: make([]uint64, 40), Due: map[string][]uint64{"b": make([]uint64, 40)}, Backends: map[string][]uint64{"b": make([]uint64, 42)},
+			Errors: map[string][]uint64{"DEADLINE_EXCEEDED": append(make([]uint64, 60), uint64(30*hanging))}}
+		for i := range 40 {
+			if i >= 40-hanging {
+				line.Lost[i] = 30
+			} else {
+				line.Due["b"][i], line.Backends["b"][i+2] = 30, 30
+			}
+		}
+		if got := sumOf(beforeNext(measure.Measurement{Timeline: line}, 20, 40).Lost, 0, 40); got != want {
+			t.Errorf("%d intervals hang: %d calls count as lost, want %d", hanging, got, want)
+		}
+	}
+}

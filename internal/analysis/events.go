@@ -47,7 +47,7 @@ func outcomes(events []PerformedEvent, seen measure.Measurement, history []clust
 		}
 		settled := seen
 		if i+1 < len(events) {
-			settled.Timeline = beforeNext(seen, to)
+			settled.Timeline = beforeNext(seen, from, to)
 		}
 		setAvoidance(&e, a, from, to, settled, history)
 		setOutage(&e, a, until, from, to, settled, history)

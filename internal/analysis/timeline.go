@@ -74,13 +74,15 @@ func since(from, to time.Time) *float64 {
 	return &d
 }
 
-// beforeNext returns the timeline of a measurement without the lost calls that were in flight at the next event, in the interval
-// to, and failed after it: that event may be why. It assumes that calls end in the order in which they were due. If some hang
-// longer than that, all count as lost; so they do if any was dropped, since the timeline does not tell dropped from failed.
-func beforeNext(seen measure.Measurement, to int) measure.Timeline {
+// beforeNext returns the timeline of a measurement without the lost calls that were in flight at the event that follows the one
+// in the interval from, in the interval to, and failed after it: that event may be why. It assumes that calls end in the order in
+// which they were due. If some hang longer than that, or more than twice as many as at the event before, all count as lost; so
+// they do if any was dropped, since the timeline does not tell dropped from failed.
+func beforeNext(seen measure.Measurement, from, to int) measure.Timeline {
 	line := seen.Timeline
 	lost, failed := sumOf(line.Lost, 0, to), sumOfAll(line.Errors, 0, to)
-	if lost <= failed || seen.Dropped > 0 {
+	usual := due(line, 0, from) - min(due(line, 0, from), sumOfAll(line.Errors, 0, from)+sumOfAll(line.Backends, 0, from)) // in flight
+	if lost <= failed || lost-failed > 2*usual+1 || seen.Dropped > 0 {
 		return line
 	}
 	later, first := lost-failed, min(to, dueIntervals(line))
