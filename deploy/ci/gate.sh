@@ -21,7 +21,7 @@ annotate() { [[ -z ${GITHUB_ACTIONS:-} ]] || echo "::$1 title=rpclab::$2"; }
 explain() {
   while IFS= read -r line; do
     case $line in
-    *" failed: the ratio "* | "rpclab: "*"--assert "* | *": no rate holds"*) annotate error "${line#rpclab: }" ;;
+    *" failed: the ratio "* | "rpclab: "*"--assert "* | *": no rate holds"* | 'rpclab: --gate "'*) annotate error "${line#rpclab: }" ;;
     *"could not tell:"* | *"is not compared"*) annotate warning "${line#rpclab: }" ;;
     esac
   done <"$1"
@@ -68,20 +68,36 @@ status=0 missing=0
 explain "$OUT/run.txt"
 [[ $status -eq 0 ]] || annotate error "rpclab ended with exit code $status"
 
-if [[ $status -eq 0 && ${#gates[@]} -gt 0 && -n $earlier ]]; then
-  rpclab compare "$earlier" "$OUT/result.json" "${gates[@]}" ${allow[@]+"${allow[@]}"} --undecided "${UNDECIDED:-fail}" \
-    --md "$OUT/comparison.md" --junit "$OUT/gates.junit.xml" 2>"$OUT/gates.txt" || status=$?
+# compare compares the result with an earlier one, a file.
+compare() {
+  status=0
+  rpclab compare "$1" "$OUT/result.json" "${gates[@]}" ${allow[@]+"${allow[@]}"} --undecided "${UNDECIDED:-fail}" "${@:2}" \
+    2>"$OUT/gates.txt" || status=$?
+}
+
+# tell prints what rpclab compare said on standard error.
+tell() {
   cat "$OUT/gates.txt" >&2
   explain "$OUT/gates.txt"
   [[ $status -lt 2 ]] || annotate error "rpclab compare ended with exit code $status"
-  if [[ $status -eq 1 && ${ACCEPT:-} == true ]]; then
-    annotate warning "ACCEPT is true, so the result is accepted" && echo "ACCEPT is true, so the result is accepted." && status=0
+}
+
+if [[ $status -eq 0 && ${#gates[@]} -gt 0 ]]; then
+  compare "$OUT/result.json" >/dev/null # with itself: only flags that are wrong end with 2, also if there is no earlier result
+  if [[ $status -gt 1 ]]; then
+    tell
+  elif [[ -n $earlier ]]; then
+    compare "$earlier" --md "$OUT/comparison.md" --junit "$OUT/gates.junit.xml"
+    tell
+    if [[ $status -eq 1 && ${ACCEPT:-} == true ]]; then
+      annotate warning "ACCEPT is true, so the result is accepted" && echo "ACCEPT is true, so the result is accepted." && status=0
+    fi
+  else
+    level=warning status=0
+    [[ ${MISSING:-pass} != fail ]] || { missing=1 level=error; } # but the result is kept, so that the next job can compare with it
+    echo "There is no earlier result, so the gates ${MISSING:-pass}."
+    annotate "$level" "there is no earlier result, so the gates ${MISSING:-pass}"
   fi
-elif [[ $status -eq 0 && ${#gates[@]} -gt 0 ]]; then
-  level=warning
-  [[ ${MISSING:-pass} != fail ]] || { missing=1 level=error; } # but the result is kept, so that the next job can compare with it
-  echo "There is no earlier result, so the gates ${MISSING:-pass}."
-  annotate "$level" "there is no earlier result, so the gates ${MISSING:-pass}"
 fi
 
 if [[ -n ${GITHUB_STEP_SUMMARY:-} ]]; then

@@ -91,6 +91,51 @@ while [ $# -gt 1 ]; do [ "$1" != --json ] || echo "$what" >"$2"; shift; done
 	}
 }
 
+// TestGateChecksGatesWithoutAnEarlierResult runs deploy/ci/gate.sh with gates that are wrong although there is no earlier result. A
+// program in place of rpclab repeats the result of one load.
+func TestGateChecksGatesWithoutAnEarlierResult(t *testing.T) {
+	t.Parallel()
+	const load = "load --service orders.yaml --call list --rate 50 --duration 100ms --rounds 4"
+	result := filepath.Join(t.TempDir(), "result.json")
+	j := newJob(t, nil)
+	if out, code := j.bash(t, "'"+testkit.Rpclab(t)+"' "+load+" --json '"+result+"'"); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, out)
+	}
+	bin := writePrograms(t, map[string]string{"rpclab": `[ "$1" != compare ] || exec '` + testkit.Rpclab(t) + `' "$@"
+[ -f orders.yaml ] || exit 2
+while [ $# -gt 1 ]; do [ "$1" != --json ] || cp '` + result + `' "$2"; shift; done
+`})
+	gate, err := filepath.Abs("../../deploy/ci/gate.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const wrong = "p50 ratiooo < 1.5"
+	for _, test := range []struct {
+		name, gate, good, base, accept string
+		code                           int
+		want                           string
+		kept                           bool
+	}{
+		{name: "no earlier result", gate: wrong, code: 2, want: `::error title=rpclab::--gate "p50 ratiooo < 1.5"`},
+		{name: "no earlier result, accepted", gate: wrong, accept: "true", code: 2, want: `::error title=rpclab::--gate "p50 ratiooo < 1.5"`},
+		{name: "a base that cannot run", gate: wrong, base: t.TempDir(), code: 2, want: `::error title=rpclab::--gate "p50 ratiooo < 1.5"`},
+	} {
+		j = newJob(t, map[string]string{"PATH": bin + ":" + os.Getenv("PATH"), "OUT": "reports", "GITHUB_ACTIONS": "true", "GOOD": "good.json",
+			"COMMAND": load, "GATE": test.gate, "BASE": test.base, "ACCEPT": test.accept})
+		path := filepath.Join(j.dir, "good.json")
+		if test.good != "" {
+			if err := os.WriteFile(path, []byte(test.good), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		out, code := j.bash(t, gate)
+		good, _ := os.ReadFile(path) // "" if there is none
+		if kept := string(good) != test.good; code != test.code || !strings.Contains(out, test.want) || kept != test.kept {
+			t.Errorf("%s: exit code %d, want %d and %q; kept %t, want %t\n%s", test.name, code, test.code, test.want, kept, test.kept, out)
+		}
+	}
+}
+
 // TestGateAnnotatesWhatFailedInTheCommand runs deploy/ci/gate.sh with a program in place of rpclab that has gates and assertions of
 // its own.
 func TestGateAnnotatesWhatFailedInTheCommand(t *testing.T) {
