@@ -4,7 +4,7 @@
 #   GATE       conditions of `rpclab compare`, one a line; none: nothing is compared
 #   UNDECIDED  fail or pass: what a gate does when rpclab cannot tell
 #   MISSING    pass or fail: what a gate does when there is nothing to compare with
-#   ACCEPT     true or false: true lets a gate that fails pass, so that GOOD is replaced by a slower result
+#   ACCEPT     true or false: true lets a gate that fails pass, so that GOOD is replaced by a slower result, or if it is damaged
 #   ALLOW      settings that may differ, with commas, or busy; see `rpclab compare --help`
 #   BASE       directory with the base branch; empty: compare with the file GOOD
 #   GOOD       file with the last good result; a run replaces it if it passed, or if only MISSING failed it
@@ -89,7 +89,10 @@ if [[ $status -eq 0 && ${#gates[@]} -gt 0 ]]; then
   elif [[ -n $earlier ]]; then
     compare "$earlier" --md "$OUT/comparison.md" --junit "$OUT/gates.junit.xml"
     tell
-    if [[ $status -eq 1 && ${ACCEPT:-} == true ]]; then
+    if [[ $status -eq 2 && $earlier == "${GOOD:-}" && ${ACCEPT:-} != true ]]; then
+      remedy="$GOOD cannot be compared with: run the job once with ACCEPT=true, which replaces it, or remove it"
+      annotate error "$remedy" && echo "$remedy" >&2
+    elif [[ $status -eq 1 || $status -eq 2 && $earlier == "${GOOD:-}" ]] && [[ ${ACCEPT:-} == true ]]; then
       annotate warning "ACCEPT is true, so the result is accepted" && echo "ACCEPT is true, so the result is accepted." && status=0
     fi
   else
@@ -107,7 +110,8 @@ if [[ -n ${GITHUB_STEP_SUMMARY:-} ]]; then
 fi
 if [[ $status -eq 0 && -n ${GOOD:-} && -f $OUT/result.json ]]; then
   mkdir -p "$(dirname "$GOOD")"
-  cp "$OUT/result.json" "$GOOD"
+  cp "$OUT/result.json" "$GOOD.new"
+  mv "$GOOD.new" "$GOOD" # at once, so that a job that is killed leaves no half of a result
   [[ -z ${GITHUB_OUTPUT:-} ]] || echo "kept=true" >>"$GITHUB_OUTPUT"
 fi
 exit "$((status + missing))"

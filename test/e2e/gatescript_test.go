@@ -91,9 +91,9 @@ while [ $# -gt 1 ]; do [ "$1" != --json ] || echo "$what" >"$2"; shift; done
 	}
 }
 
-// TestGateChecksGatesWithoutAnEarlierResult runs deploy/ci/gate.sh with gates that are wrong although there is no earlier result. A
-// program in place of rpclab repeats the result of one load.
-func TestGateChecksGatesWithoutAnEarlierResult(t *testing.T) {
+// TestGateChecksGatesAndReplacesDamagedResults runs deploy/ci/gate.sh with gates that are wrong although there is no earlier result,
+// and with a last good result that rpclab cannot read. A program in place of rpclab repeats the result of one load.
+func TestGateChecksGatesAndReplacesDamagedResults(t *testing.T) {
 	t.Parallel()
 	const load = "load --service orders.yaml --call list --rate 50 --duration 100ms --rounds 4"
 	result := filepath.Join(t.TempDir(), "result.json")
@@ -109,7 +109,8 @@ while [ $# -gt 1 ]; do [ "$1" != --json ] || cp '` + result + `' "$2"; shift; do
 	if err != nil {
 		t.Fatal(err)
 	}
-	const wrong = "p50 ratiooo < 1.5"
+	const wrong, right, cut = "p50 ratiooo < 1.5", "p50 ratio < 1.5", `{"schema": "rpclab.result/v1", "id": "2026`
+	damaged := "good.json cannot be compared with: run the job once with ACCEPT=true, which replaces it, or remove it"
 	for _, test := range []struct {
 		name, gate, good, base, accept string
 		code                           int
@@ -119,6 +120,10 @@ while [ $# -gt 1 ]; do [ "$1" != --json ] || cp '` + result + `' "$2"; shift; do
 		{name: "no earlier result", gate: wrong, code: 2, want: `::error title=rpclab::--gate "p50 ratiooo < 1.5"`},
 		{name: "no earlier result, accepted", gate: wrong, accept: "true", code: 2, want: `::error title=rpclab::--gate "p50 ratiooo < 1.5"`},
 		{name: "a base that cannot run", gate: wrong, base: t.TempDir(), code: 2, want: `::error title=rpclab::--gate "p50 ratiooo < 1.5"`},
+		{name: "a cut result", gate: right, good: cut, code: 2, want: "::error title=rpclab::" + damaged},
+		{name: "an empty result", gate: right, good: "\n", code: 2, want: damaged},
+		{name: "a cut result and a wrong gate, accepted", gate: wrong, good: cut, accept: "true", code: 2, want: `--gate "p50 ratiooo < 1.5"`},
+		{name: "a cut result, accepted", gate: right, good: cut, accept: "true", want: "ACCEPT is true, so the result is accepted.", kept: true},
 	} {
 		j = newJob(t, map[string]string{"PATH": bin + ":" + os.Getenv("PATH"), "OUT": "reports", "GITHUB_ACTIONS": "true", "GOOD": "good.json",
 			"COMMAND": load, "GATE": test.gate, "BASE": test.base, "ACCEPT": test.accept})
