@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs `rpclab $COMMAND`, and compares the result with that of the base branch or with the last good one.
-#   COMMAND    run FILE --rounds 8, or load ... --rounds 8
+#   COMMAND    run FILE --rounds 8 --assert 'errors < 1%', or load ... --rounds 8 --assert 'errors < 1%'
 #   GATE       conditions of `rpclab compare`, one a line; none: nothing is compared
 #   UNDECIDED  fail or pass: what a gate does when rpclab cannot tell
 #   MISSING    pass or fail: what a gate does when there is nothing to compare with

@@ -39,12 +39,18 @@ func newJob(t *testing.T, env map[string]string) job {
 // delay makes the service in a directory of the job take this many milliseconds.
 func (j job) delay(t *testing.T, dir, ms string) {
 	t.Helper()
-	path := filepath.Join(j.dir, dir, "server.py")
+	j.edit(t, filepath.Join(dir, "server.py"), `"DELAY_MS", "20"`, `"DELAY_MS", "`+ms+`"`)
+}
+
+// edit replaces a text in a file of the job.
+func (j job) edit(t *testing.T, name, from, to string) {
+	t.Helper()
+	path := filepath.Join(j.dir, name)
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || !strings.Contains(string(text), from) {
+		t.Fatalf("%s does not contain %s (%v)", path, from, err)
 	}
-	if err := os.WriteFile(path, []byte(strings.Replace(string(text), `"DELAY_MS", "20"`, `"DELAY_MS", "`+ms+`"`, 1)), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(strings.Replace(string(text), from, to, 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
