@@ -18,6 +18,7 @@
 package condition
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -73,8 +74,23 @@ func (s *scanner) measured(ownCodes bool) (c comparison, err error) {
 	if c.operator, err = s.operator(c.name, operators); err != nil {
 		return c, err
 	}
-	c.value, err = s.value(c.metric.unit)
-	return c, err
+	if c.value, err = s.value(c.metric.unit); err != nil {
+		return c, err
+	}
+	return c, c.impossible(s)
+}
+
+// impossible returns the error of a comparison that no measured value meets.
+func (c comparison) impossible(s *scanner) error {
+	switch {
+	case c.operator == Less && c.value.number == 0 && c.metric.unit == count:
+		return s.failed(errors.New("no value is below 0: write == 0"))
+	case c.operator == Less && c.value.number == 0:
+		return s.failed(errors.New("no value is below 0: write a limit above 0"))
+	case c.operator == More && c.value.percent && c.value.number == 100:
+		return s.failed(errors.New("no share is over 100 %: write == 100%"))
+	}
+	return nil
 }
 
 // Check returns the comparisons that do not hold, each with the measured value and its distance

@@ -59,10 +59,15 @@ var errorCodes = []string{
 
 // otherError matches HTTP errors and the gRPC status codes that the specification does not define. The others have names:
 // no call fails with CODE_5, so an assertion on it would hold.
-var otherError = regexp.MustCompile(`^(HTTP_[4-9][0-9][0-9]|CODE_(1[7-9]|[2-9][0-9]|[1-9][0-9]{2,9}))$`)
+var otherError = regexp.MustCompile(`^(HTTP_[45][0-9][0-9]|CODE_(1[7-9]|[2-9][0-9]|[1-9][0-9]{2,9}))$`)
 
-// noError matches the HTTP statuses of successful calls, and namedCode the codes of gRPC by their numbers.
-var noError, namedCode = regexp.MustCompile(`^HTTP_[1-3][0-9][0-9]$`), regexp.MustCompile(`^CODE_([1-9]|1[0-6])$`)
+// noError matches the HTTP statuses of successful calls, noStatus numbers that are no HTTP status, and namedCode the codes of
+// gRPC by their numbers.
+var (
+	noError   = regexp.MustCompile(`^HTTP_[1-3][0-9][0-9]$`)
+	noStatus  = regexp.MustCompile(`^HTTP_([0-9]|0[0-9]+|[6-9][0-9][0-9]|[0-9]{4,})$`)
+	namedCode = regexp.MustCompile(`^CODE_([1-9]|1[0-6])$`)
+)
 
 // statusErrors are the codes of the HTTP statuses that have a name.
 var statusErrors = func() (codes []string) {
@@ -181,6 +186,8 @@ func unknownMetric(name string, known []string, ownCodes bool) error {
 			codes = errorCodes[n-1 : n]
 		case noError.MatchString(code):
 			return fmt.Errorf("no error code %q: a response with that status is no error", code)
+		case noStatus.MatchString(code):
+			return fmt.Errorf("no error code %q: the statuses of HTTP are 100 to 599", code)
 		case meant != "":
 			codes = []string{meant}
 		case ownCodes && suggest.Similar(code, codes) == "":

@@ -34,20 +34,35 @@ func (u unit) parse(text string) (value, error) {
 		if err != nil {
 			return value{}, fmt.Errorf("%q is not a number: write one such as 950 or 950/s", text)
 		}
+		if n < 0 {
+			return value{}, fmt.Errorf("%q is below 0, which no rate is: write one such as 950 or 950/s", text)
+		}
 		return value{number: n}, nil
 	case count:
-		digits, percent := strings.CutSuffix(text, "%")
-		n, err := parseNumber(digits)
-		if err != nil {
-			return value{}, fmt.Errorf("%q is not a number: write one such as 0 or 0.1%%", text)
-		}
-		return value{number: n, percent: percent}, nil
+		return parseCount(text)
 	}
 	n, err := parseNumber(text)
 	if err != nil || n <= 0 {
 		return value{}, fmt.Errorf("%q is not a ratio: write a number over 0 such as 1.05", text)
 	}
 	return value{number: n}, nil
+}
+
+// parseCount reads a number of calls, or a share of those that were due.
+func parseCount(text string) (value, error) {
+	digits, percent := strings.CutSuffix(text, "%")
+	n, err := parseNumber(digits)
+	switch {
+	case err != nil:
+		return value{}, fmt.Errorf("%q is not a number: write one such as 0 or 0.1%%", text)
+	case n < 0:
+		return value{}, fmt.Errorf("%q is below 0, which no number of calls is: write one such as 0 or 0.1%%", text)
+	case percent && n > 100:
+		return value{}, fmt.Errorf("%q is over 100 %%, all calls: write a share of the calls such as 0.1%%", text)
+	case !percent && n != math.Trunc(n):
+		return value{}, fmt.Errorf("%q is no whole number of calls: write one such as 5, or a share of the calls such as 5%%", text)
+	}
+	return value{number: n, percent: percent}, nil
 }
 
 func parseDuration(text string) (value, error) {
@@ -57,6 +72,9 @@ func parseDuration(text string) (value, error) {
 	}
 	if err != nil {
 		return value{}, fmt.Errorf("%q is not a duration: write one such as 50ms or 1.5s", text)
+	}
+	if d < 0 {
+		return value{}, fmt.Errorf("%q is below 0, which no duration is: write one such as 50ms or 1.5s", text)
 	}
 	return value{number: float64(d) / float64(time.Millisecond)}, nil
 }
