@@ -123,10 +123,12 @@ type calls struct {
 	ended chan struct{} // closed when no more answers can arrive
 	err   error         // why; valid after ended is closed
 
-	mu      sync.Mutex
-	next    uint64 // number
-	step    uint64 // between two numbers, which callers that share a load take in turn
-	waiting map[uint64]waiting
+	mu       sync.Mutex
+	first    uint64 // number
+	next     uint64
+	step     uint64 // between two numbers, which callers that share a load take in turn
+	waiting  map[uint64]waiting
+	answered []uint64 // a bit for each call that has begun
 }
 
 // waiting is a call that has begun.
@@ -136,7 +138,7 @@ type waiting struct {
 }
 
 func newCalls(c caller.Command) *calls {
-	return &calls{ended: make(chan struct{}), next: c.Caller, step: max(c.Callers, 1), waiting: map[uint64]waiting{}}
+	return &calls{ended: make(chan struct{}), first: c.Caller, next: c.Caller, step: max(c.Callers, 1), waiting: map[uint64]waiting{}}
 }
 
 // begin returns the number of a new call, and where its outcome arrives.
@@ -145,6 +147,9 @@ func (c *calls) begin() (n uint64, answered chan outcome) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n = c.next
+	if (n-c.first)/c.step%64 == 0 {
+		c.answered = append(c.answered, 0)
+	}
 	c.next += c.step
 	c.waiting[n] = waiting{answered, time.Now()}
 	return n, answered
@@ -161,10 +166,20 @@ func (c *calls) forget(n uint64) {
 const clockStep = 10 * time.Millisecond
 
 // answer passes on an outcome; nobody waits for that of a call that was cancelled. It returns an error if the call
-// was sent before it began, as its latency would be too short, or has not ended yet.
+// was never due or has an outcome already, if it was sent before it began, as its latency would be too short, or if it has
+// not ended yet.
 func (c *calls) answer(o outcome) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if o.Call < c.first || o.Call >= c.next || (o.Call-c.first)%c.step != 0 {
+		return fmt.Errorf("it wrote an outcome of call %d, which was never due: write the number that rpclab wrote", o.Call)
+	}
+	at := (o.Call - c.first) / c.step
+	word, bit := &c.answered[at/64], uint64(1)<<(at%64)
+	if *word&bit != 0 {
+		return fmt.Errorf("it wrote a second outcome of call %d: write one line for each call", o.Call)
+	}
+	*word |= bit
 	call, ok := c.waiting[o.Call]
 	if !ok {
 		return nil

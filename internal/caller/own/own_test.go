@@ -198,6 +198,35 @@ func TestNonsenseInsteadOfAnOutcomeIsAnError(t *testing.T) {
 	}
 }
 
+// Calls would be counted wrongly, or not at all.
+func TestOutcomesThatNoCallHasAreErrors(t *testing.T) {
+	for name, c := range map[string]struct{ script, want string }{
+		"second":    {`read n; answer $n; answer $n ', "code": 13'; read stay`, "the client sh: it wrote a second outcome of call 0: write one line for each call"},
+		"not yet":   {`read n; answer 70; read stay`, "the client sh: it wrote an outcome of call 70, which was never due: write the number that rpclab wrote"},
+		"another's": {`read n; answer 1; read stay`, "it wrote an outcome of call 1, which was never due"},
+	} {
+		job := script(ready + c.script)
+		job.Command.Callers = 2
+		session := callertest.Open(t, Caller{}, job, target)
+		if _, _, err := session.Run(t.Context(), pace.Sequence(100), measure.StartSignal{}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// A client may be late once with a call that is lost already.
+func TestALostCallHasOneOutcomeToo(t *testing.T) {
+	c := newCalls(caller.Command{})
+	n, _ := c.begin()
+	c.forget(n)
+	if err := c.answer(outcome{Call: n}); err != nil {
+		t.Errorf("the first outcome: error %v, want none", err)
+	}
+	if err := c.answer(outcome{Call: n}); err == nil {
+		t.Error("the second outcome is no error")
+	}
+}
+
 func TestAnOutcomeAfterTheEndOfItsLoadIsIgnored(t *testing.T) {
 	// The client answers the first call only after it has read the second.
 	seen := filepath.Join(t.TempDir(), "seen")
