@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -171,11 +172,24 @@ func changedSettings(a, b result.Arm) (all []result.Difference) {
 			continue
 		}
 		l, r := asText(left[path]), asText(right[path])
+		if path == "call" {
+			l, r = withoutHost(l), withoutHost(r)
+		}
 		if l != r && l != result.ShortenPaths(r) && result.ShortenPaths(l) != r { // one of the runs may have lost its paths
 			all = append(all, result.Difference{Kind: "setting", What: path, A: l, B: r})
 		}
 	}
 	return all
+}
+
+// withoutHost returns the call of a load without the address, which "target" holds: "GET /x" of "GET http://127.0.0.1:80/x".
+func withoutHost(call string) string {
+	method, address, _ := strings.Cut(call, " ")
+	to, err := url.Parse(address)
+	if err != nil || to.Host == "" {
+		return call
+	}
+	return method + " " + to.RequestURI()
 }
 
 // eventsInWords returns the events of two arms as texts that are equal if the events are. Texts have the times of

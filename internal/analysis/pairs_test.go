@@ -92,6 +92,40 @@ func TestWhatAnEarlierVersionDidNotRecordDoesNotDiffer(t *testing.T) {
 	}
 }
 
+// The version before and after are often at two addresses. The address is no part of the call, over HTTP as over gRPC.
+func TestLoadsOfTwoAddressesAreCompared(t *testing.T) {
+	load := func(call, target string) result.Document {
+		d := runOf(t, 10, 10, 10, 10)
+		d.Experiment = "load"
+		d.Arms[0].Config = map[string]any{"engine": "wire", "call": call, "target": target}
+		return d
+	}
+	blue := load("GET http://blue:80/v1/x?of=7", "http://blue:80/v1/x?of=7")
+	green := load("GET https://green/v1/x?of=7", "https://green/v1/x?of=7")
+	c := Compare(blue, green, CompareOptions{Gates: gates(t, "p50 ratio < 2")})
+	want := []result.Difference{{Kind: "setting", What: "target", Arm: "shared", A: "http://blue:80/v1/x?of=7", B: "https://green/v1/x?of=7"}}
+	if diff := cmp.Diff(want, c.Differences); diff != "" || len(c.Gates) != 1 || len(c.Refused) > 0 {
+		t.Errorf("%d gates, refused are %+v, and differences (-want +got):\n%s", len(c.Gates), c.Refused, diff)
+	}
+	if c := Compare(load("GET http://blue", ""), load("GET http://green/", ""), CompareOptions{}); len(c.Refused) > 0 {
+		t.Errorf("no path and /: refused are %+v", c.Refused)
+	}
+	for call, want := range map[string]string{
+		"GET http://green/v1/y":         "call: GET /v1/x?of=7 in A, GET /v1/y in B",
+		"GET http://green/v1/x?of=8":    "call: GET /v1/x?of=7 in A, GET /v1/x?of=8 in B",
+		"HEAD http://blue:80/v1/x?of=7": "call: GET /v1/x?of=7 in A, HEAD /v1/x?of=7 in B",
+		"shop.Orders/Get":               "call: GET /v1/x?of=7 in A, shop.Orders/Get in B",
+	} {
+		c := Compare(blue, load(call, "http://blue:80/v1/x?of=7"), CompareOptions{})
+		if len(c.Refused) != 1 || !strings.HasPrefix(c.Refused[0].Reason, want+" (--allow call") {
+			t.Errorf("%s: refused are %+v, want %s", call, c.Refused, want)
+		}
+	}
+	if _, err := MergeRuns([]result.Document{blue, green}); err == nil || !strings.Contains(err.Error(), "target is") {
+		t.Errorf("loads of two addresses are merged: %v", err)
+	}
+}
+
 // Events are what the load meets: without the kill, no call fails.
 func TestArmsWithOtherEventsAreNotCompared(t *testing.T) {
 	with := func(events ...result.Event) result.Document {
