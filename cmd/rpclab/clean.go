@@ -49,7 +49,7 @@ minikube: minikube image rm rpclab:CHECKSUM).`,
 			bar := newProgress(c.ErrOrStderr(), progressFlags{})
 			alive := map[string]bool{} // namespaces
 			cleaned, err := api.Clean(c.Context(), func(run kubernetes.RunNamespace) bool {
-				alive[run.Namespace] = !run.Dead
+				alive[run.Namespace] = !run.Dead && !run.Deleting
 				return (all || run.Dead) && time.Since(run.Began) > time.Duration(olderThan)
 			}, bar.wait)
 			bar.end()

@@ -24,6 +24,7 @@ type RunNamespace struct {
 	Owner     string // who ran it, and where
 	Began     time.Time
 	Dead      bool // its owner no longer renews the lease
+	Deleting  bool
 	// Restored says what Clean restored of what the run had changed outside of its namespace.
 	Restored []string
 	Remains  bool // Clean could not restore all, or not delete the namespace
@@ -114,7 +115,7 @@ func (a *API) survey(ctx context.Context) ([]RunNamespace, error) {
 // is being deleted needs nothing more.
 func (a *API) describe(ctx context.Context, ns corev1.Namespace) RunNamespace {
 	found := RunNamespace{
-		Namespace: ns.Name, Run: ns.Labels[labelRun], Owner: ns.Annotations[noteOwner], Began: ns.CreationTimestamp.Time, object: ns,
+		Namespace: ns.Name, Run: ns.Labels[labelRun], Owner: ns.Annotations[noteOwner], Began: ns.CreationTimestamp.Time, Deleting: ns.DeletionTimestamp != nil, object: ns,
 	}
 	renewed := found.Began
 	lease, err := a.client.CoordinationV1().Leases(ns.Name).Get(ctx, leaseName, metav1.GetOptions{})
@@ -129,7 +130,7 @@ func (a *API) describe(ctx context.Context, ns corev1.Namespace) RunNamespace {
 	if err != nil {
 		ttl = leaseDuration
 	}
-	found.Dead = ns.DeletionTimestamp == nil && time.Since(renewed) > ttl
+	found.Dead = !found.Deleting && time.Since(renewed) > ttl
 	return found
 }
 
