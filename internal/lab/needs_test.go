@@ -99,10 +99,6 @@ func TestTheFirstLookIsNotBeforeRanksCanDecide(t *testing.T) {
 
 // TestPlansGrowLinearly allows eight times the cells 10 times the allocations. Quadratic code takes 64 times.
 func TestPlansGrowLinearly(t *testing.T) {
-	file, doc, err := experiments.Open("channels")
-	if err != nil {
-		t.Fatal(err)
-	}
 	cost := func(cells int) float64 {
 		sweep := "[1"
 		for n := 2; n <= cells; n++ {
@@ -110,15 +106,7 @@ func TestPlansGrowLinearly(t *testing.T) {
 		}
 		o := experiment.Options{Set: []string{"sweep.load.burst=" + sweep + "]"}, Arms: []string{"shared", "pool"}}
 		return testing.AllocsPerRun(1, func() {
-			expanded, err := experiment.Expand(file, doc, o, Vocabulary())
-			if err != nil {
-				t.Fatal(err)
-			}
-			plan, err := Resolve(expanded)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if p := plan.Needs(result.Plan{}); len(p.Loads) != 2*cells || p.Loads[cells].Trials != 1 {
+			if p := planned(t, "channels", o); len(p.Loads) != 2*cells || p.Loads[cells].Trials != 1 {
 				t.Fatalf("%d loads, want two of each of %d cells, once in a round", len(p.Loads), cells)
 			}
 		})
