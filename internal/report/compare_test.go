@@ -136,3 +136,16 @@ func TestAComparisonShowsEachMetricInItsUnit(t *testing.T) {
 		}
 	}
 }
+
+func TestAComparisonOfARunWithItselfSaysSo(t *testing.T) {
+	for same, want := range map[bool]string{true: "A and B are the same run", false: "The runs were made at different times"} {
+		c := sides()
+		if same {
+			c.B.ID = c.A.ID
+		}
+		var text strings.Builder
+		if err := CompareMarkdown(&text, c); err != nil || !strings.Contains(text.String(), want) {
+			t.Errorf("same run: %t: the report (error %v) lacks %q:\n%s", same, err, want, &text)
+		}
+	}
+}
