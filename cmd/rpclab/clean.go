@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -47,9 +45,11 @@ minikube: minikube image rm rpclab:CHECKSUM).`,
 			}
 			defer api.Close()
 			bar := newProgress(c.ErrOrStderr(), progressFlags{})
-			alive := map[string]bool{} // namespaces
+			var alive []string // namespaces
 			cleaned, err := api.Clean(c.Context(), func(run kubernetes.RunNamespace) bool {
-				alive[run.Namespace] = !run.Dead && !run.Deleting
+				if !run.Dead && !run.Deleting {
+					alive = append(alive, run.Namespace)
+				}
 				return (all || run.Dead) && time.Since(run.Began) > time.Duration(olderThan)
 			}, bar.wait)
 			bar.end()
@@ -75,11 +75,9 @@ minikube: minikube image rm rpclab:CHECKSUM).`,
 }
 
 // stillAlive names the namespaces whose runs count as alive; empty: there are none.
-func stillAlive(alive map[string]bool) string {
-	names := slices.Sorted(maps.Keys(alive))
-	names = slices.DeleteFunc(names, func(name string) bool { return !alive[name] })
-	if len(names) == 0 {
+func stillAlive(namespaces []string) string {
+	if len(namespaces) == 0 {
 		return ""
 	}
-	return "; the runs of " + strings.Join(names, ", ") + " are in progress, or ended less than a minute ago (--all removes them)"
+	return "; the runs of " + strings.Join(namespaces, ", ") + " are in progress, or ended less than a minute ago (--all removes them)"
 }

@@ -182,20 +182,16 @@ func (p armPair) notKnown(m metric) reason {
 		return reason{}
 	}
 	var without []string
-	for run, arm := range map[string]result.Arm{"A": p.a, "B": p.b} {
-		known := func(t result.Trial) bool {
-			v := m.of(t)
-			usage := strings.HasSuffix(m.name, "_cpu") || strings.HasSuffix(m.name, "_memory") // 0 is not known
-			return t.Failed != "" || !math.IsNaN(v) && !(usage && v == 0)
-		}
-		if len(arm.Trials) > 0 && !slices.ContainsFunc(arm.Trials, known) {
-			without = append(without, run)
+	for i, arm := range []result.Arm{p.a, p.b} {
+		searched := m.kind == searchLoad && arm.Capacity != nil // if no rate holds, other guards say why
+		failed := slices.ContainsFunc(arm.Trials, func(t result.Trial) bool { return t.Failed != "" })
+		if !m.zero && !m.byRank && !searched && !failed && !m.has(arm) {
+			without = append(without, [...]string{"A", "B"}[i])
 		}
 	}
 	if len(without) == 0 {
 		return reason{}
 	}
-	slices.Sort(without)
 	return reason{fmt.Sprintf("%s of %s is not known in %s", m.experimentName(), p.name(), strings.Join(without, " and ")), result.Cause{Kind: result.CauseValue}}
 }
 

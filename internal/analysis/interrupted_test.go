@@ -39,3 +39,23 @@ func TestCallsCancelledAtAnInterruptAreInNoLatency(t *testing.T) {
 		t.Errorf("get has %+v, put %+v; want no latency, and the deadline", get, put)
 	}
 }
+
+// Each of several callers leaves out the calls that it cancelled, as all of them together do.
+func TestCallersLeaveOutTheCallsThatAnInterruptCancelled(t *testing.T) {
+	started := time.Now()
+	share := measure.Measurement{
+		Started: started, Calls: 2, Errors: map[string]uint64{"CANCELLED": 2}, Window: time.Second, Elapsed: 500 * time.Millisecond,
+		Timeline: measure.Timeline{Errors: map[string][]uint64{"CANCELLED": {0, 0, 0, 0, 2}}},
+	}
+	record := Record{Start: started, Interrupted: started.Add(450 * time.Millisecond), Callers: []CallerRecord{{"one", share}, {"two", share}}}
+	record.Config.Caller.Timeout = time.Second
+	callers, err := record.callers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range callers {
+		if c.Latency.Lost > 0 || c.Rate != 4 {
+			t.Errorf("caller %s: %g of the latencies are of lost calls, %g calls/s; want none and 4", c.Name, c.Latency.Lost, c.Rate)
+		}
+	}
+}

@@ -97,9 +97,7 @@ func (r Record) Summarize(trial result.Trial) result.Trial {
 // Measured adds the measures of a load to its trial. A lost call counts as deadline, but calls that an interrupt cancelled,
 // at a time that is zero if there was none, are left out of the latency.
 func Measured(trial result.Trial, seen measure.Measurement, deadline time.Duration, interrupted time.Time) result.Trial {
-	if !interrupted.IsZero() {
-		trial.Cancelled = cancelledFrom(interrupted.Sub(seen.Started), seen.Timeline)
-	}
+	seen, trial.Cancelled = endedBy(interrupted, seen)
 	var errs [7]error
 	trial.Calls, trial.Dropped, trial.Late, trial.Waited, trial.Resent = seen.Calls, seen.Dropped, seen.Late, seen.Waited, seen.Resent
 	trial.Errors, trial.Samples, trial.Reasons = seen.Errors, seen.Samples, seen.Reasons
@@ -120,7 +118,7 @@ func Measured(trial result.Trial, seen measure.Measurement, deadline time.Durati
 		trial.Failed = err.Error()
 	}
 	trial.ElapsedMS = result.Milliseconds(seen.Elapsed)
-	trial.Rate, trial.Window = rateUntil(interrupted, seen)
+	trial.Rate, trial.Window = Rate(seen)
 	trial.LatencyOverTime = LatencyOverTime(seen)
 	return trial
 }
@@ -136,16 +134,18 @@ func (r Record) callers() (all []result.Caller, err error) {
 		return nil, nil
 	}
 	for _, m := range r.Callers {
+		var cancelled uint64
+		m.Measurement, cancelled = endedBy(r.Interrupted, m.Measurement)
 		one := result.Caller{
 			Name: m.Name, StartMS: result.Milliseconds(m.Started.Sub(r.Start) + m.FirstLateness), Calls: m.Calls,
 			Errors: m.Errors, Backends: m.Backends, Resources: usagePerCall(usageOf(m.Measurement), m.Calls),
 		}
-		one.Rate, _ = rateUntil(r.Interrupted, m.Measurement)
+		one.Rate, _ = Rate(m.Measurement)
 		own := result.Measures{Errors: m.Errors, Dropped: m.Dropped}
 		var errs [3]error
 		own.Latency, errs[0] = result.FromEncoded(m.Latency)
 		own.Lateness, errs[1] = result.FromEncoded(m.Lateness)
-		errs[2] = own.CountLost(r.deadline(), 0)
+		errs[2] = own.CountLost(r.deadline(), cancelled)
 		if err := errors.Join(errs[:]...); err != nil {
 			return nil, err
 		}
@@ -194,6 +194,18 @@ func (r Record) withUnnamed(counts []uint64) []uint64 {
 	return append(silent, counts...)
 }
 
+// endedBy returns what was measured of a load that was interrupted, at a time that is zero if it was not, without a window that
+// did not end, and how many calls the interrupt cancelled.
+func endedBy(interrupted time.Time, m measure.Measurement) (_ measure.Measurement, cancelled uint64) {
+	if interrupted.IsZero() {
+		return m, 0
+	}
+	if m.Elapsed < m.Window {
+		m.Window = 0
+	}
+	return m, cancelledFrom(interrupted.Sub(m.Started), m.Timeline)
+}
+
 // cancelledFrom counts the calls that an interrupt cancelled. A server that answered CANCELLED before did so itself.
 // Calls are cancelled a little before rpclab notes the time of the interrupt.
 func cancelledFrom(interrupt time.Duration, line measure.Timeline) (n uint64) {
@@ -204,14 +216,6 @@ func cancelledFrom(interrupt time.Duration, line measure.Timeline) (n uint64) {
 		n += calls
 	}
 	return n
-}
-
-// rateUntil is [Rate] of a load that an interrupt may have ended before its window did.
-func rateUntil(interrupted time.Time, m measure.Measurement) (perSecond float64, window *result.Window) {
-	if !interrupted.IsZero() && m.Elapsed < m.Window {
-		m.Window = 0
-	}
-	return Rate(m)
 }
 
 // Rate returns the calls per second: in the window, if the load has one that is long enough for its calls, else until
