@@ -66,3 +66,20 @@ func kill(root member) {
 		_ = m.signal(syscall.SIGKILL)
 	}
 }
+
+// killOwned kills what a child has started, by the child's name in their environment, and what these start meanwhile.
+func killOwned(owner string) {
+	var killed []member
+	for {
+		before := len(killed)
+		for _, m := range owned(owner) {
+			if !slices.Contains(killed, m) {
+				killed = append(killed, m)
+				kill(m)
+			}
+		}
+		if len(killed) == before {
+			return
+		}
+	}
+}

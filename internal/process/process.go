@@ -3,14 +3,13 @@ package process
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"runtime"
-	"slices"
-	"sync"
 	"syscall"
 	"time"
 )
@@ -32,10 +31,21 @@ type Spec struct {
 	Processors []int
 }
 
-// guard is a shell script that executes its arguments. A background child of the script kills the
-// process group when standard input ends. The background child ignores SIGHUP, which the kernel
-// sends to an orphaned group with stopped processes, and closes the program's output.
-const guard = `exec 3<&0; { trap "" HUP; read -r _ <&3; kill -KILL 0; } >/dev/null 2>&1 & exec "$@" 3<&-`
+// ownersVariable is in the environment of a child and of what it starts, daemons too. Its value is the name that Start
+// gives the child, after those of the children that started this process.
+const ownersVariable = "RPCLAB_PROCESS"
+
+// guard is a shell script that executes its arguments but the first two: the name of the child, and the value of
+// [ownersVariable]. A background child of the script kills the process group, and what else has the name, when standard
+// input ends. The background child ignores SIGHUP, which the kernel sends to an orphaned group with stopped processes,
+// and closes the program's output.
+const guard = `owner=$1 owners=$2; shift 2; exec 3<&0
+{
+	trap "" HUP; read -r _ <&3
+	for found in $(grep -ls "` + ownersVariable + `=.*/$owner" /proc/[0-9]*/environ); do found=${found#/proc/}; kill -KILL ${found%/environ}; done
+	kill -KILL 0
+} >/dev/null 2>&1 &
+export ` + ownersVariable + `="$owners"; exec "$@" 3<&-`
 
 // guardNoInput also makes the standard input of the program empty.
 const guardNoInput = guard + ` </dev/null`
@@ -51,25 +61,26 @@ type Process struct {
 	done chan struct{}
 	err  error
 	self member
-
-	mu          sync.Mutex
-	descendants []member // that were seen, to kill those that remain when the process has exited
 }
 
 // Start starts a child in a process group of its own, so that an interrupt from the terminal
 // reaches this process alone.
 func Start(spec Spec) (*Process, error) {
-	args := spec.Args
+	args, owner := spec.Args, rand.Text()
+	owners := os.Getenv(ownersVariable) + "/" + owner
+	env := append(os.Environ(), spec.Env...)
 	if spec.HasChildren {
 		script := guard
 		if spec.NoInput {
 			script = guardNoInput
 		}
-		args = append([]string{"sh", "-c", script, "sh"}, args...)
+		args = append([]string{"sh", "-c", script, "sh", owner, owners}, args...)
+	} else {
+		env = append(env, ownersVariable+"="+owners)
 	}
 	child := &Process{cmd: exec.Command(args[0], args[1:]...), done: make(chan struct{})}
 	child.cmd.Dir = spec.Dir
-	child.cmd.Env = append(os.Environ(), spec.Env...)
+	child.cmd.Env = env
 	child.cmd.SysProcAttr = attributes()
 	child.cmd.Stderr, child.cmd.Stdout = &child.log, spec.Stdout
 	if spec.Log != nil {
@@ -99,7 +110,7 @@ func Start(spec Spec) (*Process, error) {
 			child.err = child.cmd.Wait()
 			// Kill the processes that the child leaves behind. The group keeps its id while it has members.
 			_ = syscall.Kill(-child.cmd.Process.Pid, syscall.SIGKILL)
-			child.killDescendants()
+			killOwned(owner)
 			close(child.done)
 		}
 	}()
@@ -150,32 +161,10 @@ func (p *Process) Log() string { return p.log.String() }
 
 // Signal sends a signal. It returns nil if the process has ended. If the process exits, its descendants are killed.
 func (p *Process) Signal(signal os.Signal) error {
-	p.RememberDescendants()
 	if err := p.cmd.Process.Signal(signal); err != nil && err != os.ErrProcessDone {
 		return fmt.Errorf("signal process %d: %w", p.Pid(), err)
 	}
 	return nil
-}
-
-// RememberDescendants has the processes killed that the process has started and leaves behind when it exits. Those in its
-// process group are killed anyway; others can only be found while the process runs.
-func (p *Process) RememberDescendants() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, m := range family(p.self) {
-		if m != p.self && !slices.Contains(p.descendants, m) {
-			p.descendants = append(p.descendants, m)
-		}
-	}
-}
-
-// killDescendants kills the remembered descendants that still run, and their own children.
-func (p *Process) killDescendants() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, m := range p.descendants {
-		kill(m)
-	}
 }
 
 // Suspend suspends the process and its descendants; Resume resumes them.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -57,55 +58,81 @@ func TestAProcessThatCannotOpenFilesSaysHowToMendThat(t *testing.T) {
 	}
 }
 
-// runParent starts a child that starts a worker and prints the ids of both.
+// workerAndDaemon is a script that starts a worker and a daemon, which leaves its session and its parent, and prints
+// its own id and theirs.
+const workerAndDaemon = `daemon=$(setsid sleep 600 >/dev/null & echo $!); sleep 600 & echo $$ $! $daemon; `
+
+// runParent starts a child that starts a worker and a daemon.
 func runParent() {
-	p, err := process.Start(process.Spec{Args: []string{"sh", "-c", "sleep 60 & echo $$ $!; wait"}, Stdout: os.Stdout, HasChildren: true})
+	p, err := process.Start(process.Spec{Args: []string{"sh", "-c", workerAndDaemon + "wait"}, Stdout: os.Stdout, HasChildren: true})
 	if err == nil {
 		<-p.Done()
 	}
 }
 
-// startParent runs this test's program as a parent and returns the ids of its child and the child's
-// worker.
-func startParent(t *testing.T) (*process.Process, []int) {
+// startParent runs this test's program as a parent and returns the ids of its child, the child's worker and its daemon.
+func startParent(t *testing.T) (*exec.Cmd, []int) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, in := io.Pipe()
-	parent, err := process.Start(process.Spec{Args: []string{self}, Env: []string{"PROCESS_TEST=parent"}, Stdout: in})
+	parent := exec.Command(self)
+	parent.Env = append(os.Environ(), "PROCESS_TEST=parent")
+	out, err := parent.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(parent.Kill)
-	return parent, twoIDs(t, out)
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ids := readIDs(t, out, 3)
+	t.Cleanup(func() {
+		_ = parent.Process.Kill()
+		_ = parent.Wait() // it was killed
+		for _, id := range ids {
+			_ = syscall.Kill(id, syscall.SIGKILL) // they remain only if the test fails
+		}
+	})
+	if runtime.GOOS != "linux" {
+		return parent, ids[:2] // only Linux tells whose daemon a process is
+	}
+	return parent, ids
 }
 
-// twoIDs reads what a command prints.
-func twoIDs(t *testing.T, out io.Reader) []int {
+// readIDs reads n ids that a command prints.
+func readIDs(t *testing.T, out io.Reader, n int) []int {
 	t.Helper()
-	ids := make([]int, 2)
-	if _, err := fmt.Fscan(out, &ids[0], &ids[1]); err != nil {
-		t.Fatal(err)
+	ids := make([]int, n)
+	for i := range ids {
+		if _, err := fmt.Fscan(out, &ids[i]); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return ids
 }
 
-func TestAChildAndItsWorkersEndWhenTheParentIsKilled(t *testing.T) {
+func TestAChildAndWhatItStartsEndWhenTheParentIsKilled(t *testing.T) {
 	parent, ids := startParent(t)
-	parent.Kill()
-	for _, id := range ids {
-		testkit.Await(t, fmt.Sprintf("process %d has ended", id), func() bool { return hasEnded(id) })
+	if err := parent.Process.Kill(); err != nil {
+		t.Fatal(err)
 	}
+	awaitEnded(t, ids)
 }
 
-func TestWorkersEndWhenTheChildThatStartedThemIsKilled(t *testing.T) {
+func TestWhatAChildStartedEndsWhenItIsKilled(t *testing.T) {
 	_, ids := startParent(t)
 	if err := syscall.Kill(ids[0], syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Await(t, "the worker has ended", func() bool { return hasEnded(ids[1]) })
+	awaitEnded(t, ids)
+}
+
+func awaitEnded(t *testing.T, ids []int) {
+	t.Helper()
+	for _, id := range ids {
+		testkit.Await(t, fmt.Sprintf("process %d has ended", id), func() bool { return hasEnded(id) })
+	}
 }
 
 func TestTheGuardOfWorkersDoesNotKeepPipesOpen(t *testing.T) {

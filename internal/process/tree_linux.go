@@ -27,6 +27,31 @@ func Tree(pid int) []int {
 	return all
 }
 
+// owned returns the processes that started with an owner in [ownersVariable], if this process may read that.
+func owned(owner string) (all []member) {
+	entries, _ := os.ReadDir("/proc")
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil || !hasOwner(pid, owner) {
+			continue
+		}
+		if m := memberOf(pid); hasOwner(pid, owner) { // still: another process may have got its ID
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+func hasOwner(pid int, owner string) bool {
+	environ, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)) // empty for a process that has ended
+	for variable := range bytes.SplitSeq(environ, []byte{0}) {
+		if owners, found := bytes.CutPrefix(variable, []byte(ownersVariable+"=")); found && bytes.Contains(owners, []byte(owner)) {
+			return true
+		}
+	}
+	return false
+}
+
 // startTime returns when a process started, in clock ticks since boot: proc(5), stat, starttime. It is 0 for a process
 // that has ended.
 func startTime(pid int) uint64 {

@@ -28,20 +28,13 @@ func startSessions(t *testing.T, hasChildren bool) (*process.Process, []int) {
 		t.Fatal(err)
 	}
 	t.Cleanup(command.Kill)
-	ids := twoIDs(t, out)
+	ids := readIDs(t, out, 2)
 	t.Cleanup(func() {
 		for _, id := range ids {
 			_ = syscall.Kill(id, syscall.SIGKILL) // they remain only if the test fails
 		}
 	})
 	return command, ids
-}
-
-func awaitEnded(t *testing.T, ids []int) {
-	t.Helper()
-	for _, id := range ids {
-		testkit.Await(t, fmt.Sprintf("process %d has ended", id), func() bool { return hasEnded(id) })
-	}
 }
 
 func TestSignalsReachDescendantsInSessionsOfTheirOwn(t *testing.T) {
@@ -68,7 +61,6 @@ func TestDescendantsEndWithACommandThatExitsFirst(t *testing.T) {
 	for name, end := range map[string]func(*process.Process){
 		"at SIGTERM": func(p *process.Process) { p.Stop(time.Minute) },
 		"by itself": func(p *process.Process) {
-			p.RememberDescendants()
 			_ = p.Stdin.Close()
 			<-p.Done()
 		},
@@ -78,5 +70,20 @@ func TestDescendantsEndWithACommandThatExitsFirst(t *testing.T) {
 			end(command)
 			awaitEnded(t, ids)
 		})
+	}
+}
+
+// A command that leaves a daemon and exits is not a server: its daemon must not stay.
+func TestADaemonEndsWithTheCommandThatLeftIt(t *testing.T) {
+	for _, hasChildren := range []bool{false, true} {
+		out, in := io.Pipe()
+		command, err := process.Start(process.Spec{Args: []string{"sh", "-c", workerAndDaemon + "exit 0"}, Stdout: in, HasChildren: hasChildren})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(command.Kill)
+		ids := readIDs(t, out, 3)
+		<-command.Done()
+		awaitEnded(t, ids)
 	}
 }

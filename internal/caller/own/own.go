@@ -61,7 +61,6 @@ func (Caller) Open(job caller.Job, target caller.Target) (caller.Session, error)
 	if err := s.awaitReady(job, target); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	program.RememberDescendants() // it may exit by itself
 	return s, nil
 }
 
@@ -254,7 +253,6 @@ const stopGrace = 2 * time.Second
 // Close ends the input of the program, which then exits.
 func (s *session) Close() error {
 	close(s.stop)
-	s.program.RememberDescendants()
 	err := s.program.Stdin.Close()
 	select {
 	case <-s.program.Done():

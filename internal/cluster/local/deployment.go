@@ -192,7 +192,6 @@ func (d *deployment) run(r *replica, started func(error)) {
 		err = d.checkListener(r)
 	}
 	if err == nil {
-		r.process.RememberDescendants() // the command may exit by itself and leave the server
 		r.publish(d.endpoints, true)
 		started(nil)
 		follow(r.process.Done(), r.health, func(serving bool) { r.publish(d.endpoints, serving) })
