@@ -30,6 +30,9 @@ func (s store) draw(all, chosen list) error {
 		if document == nil {
 			continue
 		}
+		if err := f.reword(&document.document); err != nil {
+			return err
+		}
 		for name, text := range drawn(f, *document) {
 			if err := replace(filepath.Join(s.dir, name), []byte(text)); err != nil {
 				return err

@@ -13,6 +13,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"rpclab/experiments"
+	"rpclab/internal/result"
 )
 
 // finding is one question, how it is measured, and what its page says besides the numbers.
@@ -111,6 +112,33 @@ func (f finding) definition() ([]byte, error) {
 	}
 	_, text, err := experiments.Open(f.Experiment)
 	return text, err
+}
+
+// reword gives the arms and confounds of a document the words that the experiment has now. Words are corrected without
+// measuring again; figures are those of the document.
+func (f finding) reword(d *result.Document) error {
+	text, err := f.definition()
+	if err != nil {
+		return err
+	}
+	var now struct {
+		Arms      map[string]struct{ Describe string }
+		Confounds []result.Confound
+	}
+	if err := yaml.Unmarshal(text, &now); err != nil {
+		return fmt.Errorf("%s: %w", f.Experiment, err)
+	}
+	for i, a := range d.Arms {
+		d.Arms[i].Describe = cmp.Or(now.Arms[a.Name].Describe, a.Describe)
+	}
+	for i, old := range d.Confounds {
+		for _, c := range now.Confounds {
+			if c.Published == old.Published && c.Controlled == old.Controlled {
+				d.Confounds[i].What = c.What
+			}
+		}
+	}
+	return nil
 }
 
 // duration is a time such as 20m.

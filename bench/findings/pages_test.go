@@ -66,6 +66,9 @@ func TestPagesAreThoseOfTheirDocuments(t *testing.T) {
 		if bold := regexp.MustCompile(`(?m)^\*\*(.+?)\*\*`).FindStringSubmatch(said); bold == nil || len(strings.Fields(bold[1])) > 40 {
 			t.Errorf("%s: the page does not begin with an answer of at most 40 words: %q", f.Name, bold)
 		}
+		if err := f.reword(&document.document); err != nil {
+			t.Fatal(err)
+		}
 		for name, text := range drawn(f, *document) {
 			if readText(t, filepath.Join(repository.dir, name)) != text {
 				t.Errorf("%s differs from its document: go run ./bench/findings -draw", name)

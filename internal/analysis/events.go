@@ -163,7 +163,7 @@ func firstResponse(at time.Time, added addition, seen measure.Measurement) (firs
 
 // nextResponse returns the end of the first interval after a time in which responses arrived.
 func nextResponse(line []uint64, after time.Duration) (time.Duration, bool) {
-	for i := int(after/measure.TimelineInterval) + 1; i < len(line); i++ {
+	for i := int(max(after, 0)/measure.TimelineInterval) + 1; i < len(line); i++ { // a busy machine may start a load after an event
 		if line[i] > 0 {
 			return time.Duration(i+1) * measure.TimelineInterval, true
 		}

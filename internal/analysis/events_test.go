@@ -172,6 +172,29 @@ func TestAResumedBackendHasAFirstCallAgain(t *testing.T) {
 	}
 }
 
+// A busy machine may start a load only after its first events.
+func TestAnEventMayComeBeforeTheLoad(t *testing.T) {
+	history := []cluster.Snapshot{set(after(-5*time.Second), "b0", "b1"), set(after(-3*time.Second), "b0"), set(after(time.Second), "b0", "b1")}
+	seen := measure.Measurement{
+		Started: began, Elapsed: 6 * time.Second,
+		FirstResponse: map[string]time.Duration{"b0": 0},
+		Timeline: measure.Timeline{
+			Lost:     line(time.Second, 2*time.Second, 1),
+			Due:      map[string][]uint64{"b0": line(0, 6*time.Second, 20)},
+			Backends: map[string][]uint64{"b0": line(0, 6*time.Second, 20)},
+		},
+	}
+	var events []PerformedEvent
+	for i, e := range []experiment.Event{{Kill: 1}, {KillProxy: true}, {Pause: 1}, {Resume: true}, {Scale: 2}} {
+		events = append(events, PerformedEvent{Event: e, Time: after(time.Duration(i-5) * 600 * time.Millisecond), Backends: []string{"b1"}})
+	}
+	for i, e := range outcomes(events, seen, history) {
+		if e.AtMS != float64(i-5)*600 {
+			t.Errorf("event %d was at %v ms", i, e.AtMS)
+		}
+	}
+}
+
 func TestWithEventsEachSecondWithoutAChangeIsAGroup(t *testing.T) {
 	history := []cluster.Snapshot{
 		set(after(-time.Second), "b0", "b1"),

@@ -16,6 +16,9 @@ import (
 // probe if half of the calls were sent so late that the generator made another rate.
 func ProbeLimit(probe result.Trial, slo condition.Condition, due time.Duration) (limited string) {
 	m := probe.Measures
+	if m.Calls+m.Dropped == 0 { // it was stopped for as long as the probe took
+		return "the load generator sent no call"
+	}
 	if len(slo.Check(m)) == 0 {
 		if m.Lateness.P50 > mostLateOfWindow*result.Milliseconds(due) {
 			return probe.Limited

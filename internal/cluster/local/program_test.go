@@ -233,7 +233,7 @@ func TestErrorsOfAProgramNameTheCauseAndTheRemedy(t *testing.T) {
 		{cluster.Program{Command: []string{"sh", "-c", "echo I sleep; exec sleep 60", "{{.Address}}"}, ReadyTimeout: 2 * time.Second},
 			[]string{"was not ready within 2s: its gRPC health check failed with Unavailable", "connection refused", "I sleep"}},
 		{cluster.Program{Command: []string{"sh", "-c", "exec sleep 60", "{{.Host}}"}, ReadyTimeout: 2 * time.Second, Ready: cluster.Ready{Kind: "tcp"}},
-			[]string{"was not ready within 2s: dial tcp", "connection refused", "(nothing was written)"}},
+			[]string{"was not ready within 2s: dial tcp", "(nothing was written)"}}, // refused, or a timeout on a busy machine
 		{cluster.Program{Command: []string{"sh", "-c", listen + " --model rest", "{{.Address}}"}, ReadyTimeout: 2 * time.Second, Ready: cluster.Ready{Kind: "http", Path: "/health"}},
 			[]string{"was not ready within 2s: not serving: GET http://127.", "/health answers 404 Not Found"}},
 	} {
