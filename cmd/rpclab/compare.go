@@ -54,10 +54,13 @@ when other programs used half of the CPU time or more in one of the runs, unless
 			if err := errors.Join(err, f.outputs.check()); err != nil {
 				return usageError{err}
 			}
-			a, errA := mergedRuns(c.Context(), runs, args[0])
-			b, errB := mergedRuns(c.Context(), runs, args[1])
+			a, inA, errA := mergedRuns(c.Context(), runs, args[0])
+			b, inB, errB := mergedRuns(c.Context(), runs, args[1])
 			if err := errors.Join(errA, errB); err != nil {
 				return err
+			}
+			if i := slices.IndexFunc(inA, func(id string) bool { return slices.Contains(inB, id) }); i >= 0 && len(inA)+len(inB) > 2 {
+				return usageError{fmt.Errorf("run %s is part of A and of B: name it on one side", inA[i])}
 			}
 			compared := analysis.Compare(a, b, analysis.CompareOptions{Gates: gates, Allow: f.allow})
 			if len(compared.Ratios) == 0 && len(gates) == 0 { // a gate that rpclab cannot tell has its own exit code
@@ -75,24 +78,23 @@ when other programs used half of the CPU time or more in one of the runs, unless
 	return command
 }
 
-// mergedRuns reads a comma-separated list of runs and merges their trials.
-func mergedRuns(ctx context.Context, from *storedRuns, refs string) (result.Document, error) {
+// mergedRuns reads a comma-separated list of runs and merges their trials. It returns the IDs of the runs too.
+func mergedRuns(ctx context.Context, from *storedRuns, refs string) (merged result.Document, ids []string, err error) {
 	var runs []result.Document
 	for ref := range strings.SplitSeq(refs, ",") {
 		d, err := from.load(ctx, ref)
 		if err != nil {
-			return d, err
+			return d, nil, err
 		}
-		if slices.ContainsFunc(runs, func(other result.Document) bool { return other.ID == d.ID }) {
-			return d, usageError{fmt.Errorf("%s: run %s is listed twice", refs, d.ID)}
+		if slices.Contains(ids, d.ID) {
+			return d, nil, usageError{fmt.Errorf("%s: run %s is listed twice", refs, d.ID)}
 		}
-		runs = append(runs, d)
+		runs, ids = append(runs, d), append(ids, d.ID)
 	}
-	d, err := analysis.MergeRuns(runs)
-	if err != nil {
-		return d, usageError{err}
+	if merged, err = analysis.MergeRuns(runs); err != nil {
+		err = usageError{err}
 	}
-	return d, nil
+	return merged, ids, err
 }
 
 // wrapWords breaks words into lines of at most 80 columns.

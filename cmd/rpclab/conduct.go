@@ -59,6 +59,11 @@ func conductLocal(ctx context.Context, out io.Writer, plan lab.Plan, o lab.Optio
 		return document, err
 	}
 	defer entry.Leave()
+	if machine.entered != nil {
+		if err := machine.entered(); err != nil {
+			return document, err
+		}
+	}
 	o.OtherRuns = entry.Others
 	return conduct(ctx, plan, o, func(o *lab.Options) (cluster.Cluster, error) {
 		if plan.AtTarget() {

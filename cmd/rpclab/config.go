@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -107,8 +109,14 @@ type flagDefault struct {
 
 // parseDefaults reads the configuration file: the flags of each command.
 func parseDefaults(path string, text []byte, root *cobra.Command) (map[string][]flagDefault, error) {
-	var document yaml.Node
-	if err := yaml.Unmarshal(text, &document); err != nil {
+	var document, second yaml.Node
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	if err := decoder.Decode(&document); err != nil && err != io.EOF {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if err := decoder.Decode(&second); err == nil {
+		return nil, fmt.Errorf("%s:%d:%d: a second document begins here; write one", path, second.Line, second.Column)
+	} else if err != io.EOF {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	all := map[string][]flagDefault{}

@@ -42,3 +42,35 @@ func TestADefaultNeedsNoOtherFlag(t *testing.T) {
 		}
 	}
 }
+
+func TestAConfigurationFileIsOneDocument(t *testing.T) {
+	_, err := parseDefaults("config.yaml", []byte("load: {quiet: true}\n---\nload: {assert: [p99 < 1ns]}\n"), root())
+	if want := "config.yaml:2:1: a second document begins here; write one"; err == nil || err.Error() != want {
+		t.Errorf("the error is %v, want %s", err, want)
+	}
+	if _, err := parseDefaults("config.yaml", []byte("# nothing\n"), root()); err != nil {
+		t.Errorf("a file of comments: %v", err)
+	}
+}
+
+func TestAPlanNeitherReplacesTheFileOfRunsNorKeepsTheirSecret(t *testing.T) {
+	dir := t.TempDir()
+	config, file := filepath.Join(dir, "config.yaml"), filepath.Join(dir, "keep.json")
+	if err := os.WriteFile(config, []byte("run: {json: "+file+"}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(configVariable, config)
+	t.Setenv(remoteWriteHeaders, "Authorization=secret")
+	command := root()
+	command.SetOut(io.Discard)
+	command.SetArgs([]string{"run", "channels", "--plan", "--no-store"})
+	if err := command.Execute(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(file); !os.IsNotExist(err) {
+		t.Errorf("the plan is in the file of runs (%v)", err)
+	}
+	if secret := os.Getenv(remoteWriteHeaders); secret != "" {
+		t.Errorf("servers of a pilot run would see %s=%s", remoteWriteHeaders, secret)
+	}
+}

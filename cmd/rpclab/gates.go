@@ -161,10 +161,17 @@ func (g *runGates) report(out io.Writer, d result.Document, tested result.Compar
 		return nil
 	case g.against == againstBaseline:
 	case g.earlier == nil:
-		fmt.Fprintf(out, "rpclab: gates: nothing to compare: the store has no earlier run of %s that did not fail\n", report.Clean(d.Experiment))
+		kind := "without --quick"
+		if d.Quick {
+			kind = "with --quick"
+		}
+		fmt.Fprintf(out, "rpclab: gates: nothing to compare: the store has no earlier run of %s %s that did not fail\n", report.Clean(d.Experiment), kind)
 		return nil
 	default:
 		fmt.Fprintf(out, "rpclab: comparing with run %s of %s\n", g.earlier.ID, g.earlier.Started.Local().Format(time.DateTime))
+		for _, text := range report.DisturbsComparison(tested.Warnings, tested.Differences) {
+			fmt.Fprintf(out, "rpclab: warning: %s (A is run %s)\n", text, g.earlier.ID)
+		}
 	}
 	err := g.reportGates(out, tested)
 	if err != nil && g.against == againstLast {
@@ -184,7 +191,7 @@ func (g *runGates) reportConditions(out io.Writer, d result.Document, tested res
 // addTo adds what the gates have shown to a result with its assertions, and whether they and the gates passed.
 func (g *runGates) addTo(d result.Document, tested result.Comparison) result.Document {
 	if len(g.gates) > 0 {
-		d.Gates = &result.Gates{Results: tested.Gates, Refused: tested.Refused, Undecided: g.undecided}
+		d.Gates = &result.Gates{Results: tested.Gates, Refused: tested.Refused, Differences: tested.Differences, Warnings: tested.Warnings, Undecided: g.undecided}
 		switch {
 		case g.against == againstBaseline:
 			d.Gates.Against = againstBaseline

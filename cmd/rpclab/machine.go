@@ -18,7 +18,10 @@ import (
 const machineLock = "RPCLAB_MACHINE_LOCK"
 
 // machineFlags say what a command does while another run uses this machine.
-type machineFlags struct{ noWait bool }
+type machineFlags struct {
+	noWait  bool
+	entered func() error // called once no other run uses the machine; nil: nothing is called
+}
 
 func (f *machineFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.noWait, "no-wait", false, "start even if another rpclab run uses this machine; the result says so")

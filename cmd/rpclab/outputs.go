@@ -75,8 +75,12 @@ func (o outputs) check() error {
 	if len(toOutput) > 1 {
 		return fmt.Errorf("%s write to standard output; name a file for one of them", strings.Join(toOutput, " and "))
 	}
-	for _, path := range o.files() {
+	files := o.files()
+	for i, path := range files {
 		dir := filepath.Dir(process.BehindLinks(path))
+		if slices.ContainsFunc(files[:i], func(other string) bool { return process.BehindLinks(other) == process.BehindLinks(path) }) {
+			return fmt.Errorf("two outputs write to %s: name a file for each", path)
+		}
 		probe, err := os.CreateTemp(dir, ".rpclab-")
 		if errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("cannot write %s: the directory %s does not exist; create it first", path, dir)
@@ -116,28 +120,33 @@ func (o outputs) withoutFiles() outputs {
 	return o
 }
 
+// forPlan leaves out every file but that of --json, and that too if only the configuration file names it.
+func (o outputs) forPlan(json bool) outputs {
+	o.md, o.html, o.csv, o.junit = "", "", "", ""
+	if !json {
+		o.json = ""
+	}
+	return o
+}
+
 // renderings write one result in several formats.
 type renderings struct{ terminal, json, md, html, csv, junit, benchstat, k6 func(io.Writer) error }
 
-// render writes every form that was asked for.
+// render writes every form that was asked for: files first, because a closed standard output ends the program.
 func (o outputs) render(out io.Writer, d renderings) error {
-	var errs []error
-	printed := false // another form than that for terminals
+	errs := []error{writeFile(o.md, d.md), writeFile(o.html, d.html), writeFile(o.csv, d.csv), writeFile(o.junit, d.junit)}
+	printed := d.terminal // or another form in place of that for terminals
 	for _, form := range []struct {
 		path string
 		draw func(io.Writer) error
 	}{{o.json, d.json}, {o.benchstat, d.benchstat}, {o.k6, d.k6}} {
 		if form.path == "-" {
-			printed = true
-			errs = append(errs, form.draw(out))
+			printed = form.draw
 			continue
 		}
 		errs = append(errs, writeFile(form.path, form.draw))
 	}
-	if !printed {
-		errs = append([]error{d.terminal(out)}, errs...)
-	}
-	return errors.Join(append(errs, writeFile(o.md, d.md), writeFile(o.html, d.html), writeFile(o.csv, d.csv), writeFile(o.junit, d.junit))...)
+	return errors.Join(append(errs, printed(out))...)
 }
 
 // write renders a document.

@@ -62,3 +62,11 @@ func TestTheShortRunOfAPlanKeepsTheSettings(t *testing.T) {
 		t.Errorf("%+v, %v; want a quick run with the setting", o, err)
 	}
 }
+
+func TestTwoOutputsNeedTwoFiles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out")
+	o := outputs{json: path, csv: filepath.Dir(path) + "/./out"}
+	if err := o.check(); err == nil || !strings.HasSuffix(err.Error(), "out: name a file for each") {
+		t.Errorf("JSON and CSV in one file: %v", err)
+	}
+}

@@ -163,9 +163,9 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 	}
 	rest := clusterOf(c.Flags()) + conditionsOf(c.Flags())
 	if f.planOnly {
-		f.outputs.md, f.outputs.html, f.outputs.csv, f.outputs.junit, f.live = "", "", "", "", pageFlags{} // defaults are for runs
+		f.outputs, f.live = f.outputs.forPlan(given("json")), pageFlags{} // defaults are for runs
 		_, err := parseAssertions(f.asserts, plan.HasOwnClient())
-		if err := errors.Join(err, f.outputs.check(), f.live.check(), f.gates.checkArms(plan.Arms)); err != nil {
+		if err := errors.Join(err, f.outputs.check(), f.live.check(), f.gates.checkArms(plan.Arms), os.Unsetenv(remoteWriteHeaders)); err != nil {
 			return usageError{err}
 		}
 		quick, err := shortRun(file, doc, f.Options)
@@ -193,7 +193,8 @@ func (f runFlags) runAndReport(c *cobra.Command, plan lab.Plan, commandLine stri
 	if err := f.gates.checkArms(plan.Arms); err != nil {
 		return usageError{err}
 	}
-	if err := f.gates.open(c.Context(), plan.Name, f.on, plan.Quick); err != nil {
+	f.machine.entered = func() error { return f.gates.open(c.Context(), plan.Name, f.on, plan.Quick) }
+	if err := f.machine.entered(); err != nil { // before the wait for other runs too, which may be long
 		return err
 	}
 	var tested result.Comparison

@@ -41,6 +41,9 @@ func Compare(a, b result.Document, o CompareOptions) result.Comparison {
 	c.Differences = differences(a, b, comparable)
 	others, warnings, busy := busyRuns(a, b, comparable)
 	c.A.Others, c.B.Others, c.Warnings = others[0], others[1], warnings
+	if a.Partial && b.Partial { // one alone is a difference
+		c.Warnings = append(c.Warnings, "A and B are partial: both were interrupted")
+	}
 	if !slices.Contains(o.Allow, "busy") {
 		for i := range comparable {
 			comparable[i].busy = busy
@@ -78,7 +81,14 @@ func headlineOfRuns(a, b result.Document) (all, others []metric) {
 }
 
 func comparedRun(d result.Document) result.ComparedRun {
-	return result.ComparedRun{ID: d.ID, Experiment: d.Experiment, Started: d.Started, Rounds: d.Rounds, Machine: d.Machine}
+	rounds := d.Rounds
+	if d.Partial { // which has fewer than it was to have
+		rounds = 0
+		for _, arm := range d.Arms {
+			rounds = max(rounds, len(arm.Trials))
+		}
+	}
+	return result.ComparedRun{ID: d.ID, Experiment: d.Experiment, Started: d.Started, Rounds: rounds, Machine: d.Machine}
 }
 
 // largerMargin returns the larger margin of two runs, as a share; 0: the default.

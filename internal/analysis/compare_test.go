@@ -301,6 +301,12 @@ func TestAnotherImageOfTheSameNameIsListed(t *testing.T) {
 func TestLoadsOfTwoServersAreComparedWhateverTheirNames(t *testing.T) {
 	a, b := runOf(t, 10), runOf(t, 20)
 	b.Arms[0].Name = "127.0.0.1:2"
+	of := Compare(a, b, CompareOptions{})
+	want := []result.Refusal{{Arm: "shared", Reason: "only in A"}, {Arm: "127.0.0.1:2", Reason: "only in B"}}
+	if diff := cmp.Diff(want, of.Refused); diff != "" || len(of.Ratios) > 0 {
+		t.Errorf("the arms of an experiment are a pair whatever their names (-want +got):\n%s", diff)
+	}
+	a.Experiment, b.Experiment = "load", "load"
 	r := ratioOf(t, Compare(a, b, CompareOptions{}), "latency_p50")
 	if r.Arm != "shared / 127.0.0.1:2" || r.Decision != "undecided" || math.Abs(r.Ratio-2) > 0.01 {
 		t.Errorf("p50 is %+v, want a ratio of 2, undecided", r)

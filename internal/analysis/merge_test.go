@@ -67,7 +67,7 @@ func TestAMergedRunIsOneValue(t *testing.T) {
 func TestRunsOfOtherArmsAreNotMerged(t *testing.T) {
 	for want, change := range map[string]func(*result.Document){
 		"one is of mine, the other of yours":                  func(d *result.Document) { d.Experiment = "yours" },
-		"one is of shared, the other of pool":                 func(d *result.Document) { d.Arms[0].Name = "pool" },
+		"only one has shared":                                 func(d *result.Document) { d.Arms[0].Name = "pool" },
 		"CPUs is 8 in one, 4 in the other":                    func(d *result.Document) { d.Machine.CPUs = 4 },
 		"route is clusterip in one, headless in the other":    func(d *result.Document) { d.Arms[0].Config["route"] = "headless" },
 		"only one has extra":                                  func(d *result.Document) { d.Arms = append(d.Arms, result.Arm{Name: "extra"}) },

@@ -30,10 +30,10 @@ func (p armPair) name() string {
 
 // pairsOf pairs the arms of two runs that have the same name and cell, except for paths that one run has lost (see
 // [result.WithoutPaths]); alone are the other arms. Where that made paths equal, their order decides if both runs have as
-// many; otherwise nobody can tell which arms are pairs. If each run has only one arm, such as a load of one server, the two
-// arms are a pair even if their names differ.
+// many; otherwise nobody can tell which arms are pairs. The arms of two loads of one server are a pair even if their names,
+// which are addresses, differ.
 func pairsOf(a, b result.Document) (pairs []armPair, alone []result.Refusal) {
-	if len(a.Arms) == 1 && len(b.Arms) == 1 && len(a.Arms[0].Cell)+len(b.Arms[0].Cell) == 0 && a.Experiment == b.Experiment {
+	if len(a.Arms) == 1 && len(b.Arms) == 1 && len(a.Arms[0].Cell)+len(b.Arms[0].Cell) == 0 && a.Experiment == "load" && b.Experiment == "load" {
 		return []armPair{{a: a.Arms[0], b: b.Arms[0]}}, nil
 	}
 	inA, inB, paired := withoutPaths(a.Arms), withoutPaths(b.Arms), map[int]bool{}

@@ -127,7 +127,9 @@ func TestThePartOfARoundIsNoRound(t *testing.T) {
 		if v.Decision != "worse" || v.Rounds != 8 {
 			t.Errorf("with a part of a round %v: %s by %d rounds (%s), want worse by 8", part, v.Decision, v.Rounds, v.Reason)
 		}
-		c := Compare(result.Document{Arms: d.Arms[1:], Headline: []string{"failed"}}, result.Document{Arms: d.Arms[:1], Headline: []string{"failed"}}, CompareOptions{})
+		before, after := d.Arms[1], d.Arms[0]
+		before.Name = after.Name
+		c := Compare(result.Document{Arms: []result.Arm{before}, Headline: []string{"failed"}}, result.Document{Arms: []result.Arm{after}, Headline: []string{"failed"}}, CompareOptions{})
 		if r := ratioOf(t, c, "failed"); r.Decision != "worse" || r.Trials != [2]int{8, 8} {
 			t.Errorf("two runs with a part of a round %v: %s by %d rounds, want worse by 8", part, r.Decision, r.Trials)
 		}

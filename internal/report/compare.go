@@ -35,15 +35,14 @@ func comparison(c result.Comparison, outcomes map[string]string) page {
 		p.say("The runs were made at different times: a difference may come from the machine, not from the arm. " +
 			"To exclude that, run both as arms of one experiment.")
 	}
-	for _, warning := range c.Warnings {
-		p.alarm(asSentence(warning))
+	for _, text := range DisturbsComparison(c.Warnings, c.Differences) {
+		p.alarm(text)
 	}
-	otherDifferences(&p, c)
 	gates(&p, c.Gates, "", outcomes)
 	ratios(&p, c)
 	otherMetricsOfRuns(&p, c)
 	refused(&p, c.Refused)
-	settings(&p, c)
+	settings(&p, c.Differences)
 	return p
 }
 
@@ -165,21 +164,25 @@ func inWords(r result.Ratio) string {
 	return cmp.Or(comparativeOf(r.Metric).words(r.Decision), clean(r.Decision))
 }
 
-// otherDifferences warns of what else may cause a difference.
-func otherDifferences(p *page, c result.Comparison) {
+// DisturbsComparison says what else may cause a difference between two runs.
+func DisturbsComparison(warnings []string, differences []result.Difference) (said []string) {
+	for _, warning := range warnings {
+		said = append(said, asSentence(warning))
+	}
 	what := map[string]string{"machine": "Another machine", "version": "Another version", "run": "Another run"}
-	for _, d := range c.Differences {
+	for _, d := range differences {
 		if name, matters := what[d.Kind]; matters {
-			p.alarm(name + ": " + differs(d))
+			said = append(said, name+": "+differs(d))
 		}
 	}
+	return said
 }
 
 // settings lists the settings that differ, each once with its arms.
-func settings(p *page, c result.Comparison) {
+func settings(p *page, differences []result.Difference) {
 	var said []string
 	arms := map[string][]string{}
-	for _, d := range c.Differences {
+	for _, d := range differences {
 		if d.Kind != "setting" {
 			continue
 		}

@@ -23,7 +23,11 @@ func gatesOfRun(p *page, d result.Document) {
 		return
 	}
 	gates(p, g.Results, comparedWith(*g), words)
+	for _, text := range DisturbsComparison(g.Warnings, g.Differences) {
+		p.alarm(text)
+	}
 	refused(p, g.Refused)
+	settings(p, g.Differences)
 }
 
 func comparedWith(g result.Gates) string {

@@ -24,6 +24,9 @@ type Gates struct {
 	Against string       `json:"against"`
 	Results []GateResult `json:"results"`
 	Refused []Refusal    `json:"refused,omitempty"` // arms that were not compared
+	// Differences and Warnings are those of the comparison with the earlier run, which is A.
+	Differences []Difference `json:"differences,omitempty"`
+	Warnings    []string     `json:"warnings,omitempty"`
 	// Undecided is the outcome of a gate that rpclab cannot tell, or of an arm that it cannot compare.
 	Undecided string `json:"undecided" enum:"fail,pass"`
 }

@@ -147,10 +147,13 @@ func TestCompareMergesSeveralRuns(t *testing.T) {
 	if alone.code != 1 || !strings.Contains(alone.stderr, "1 round in one of the runs; at least 4 are needed in both") {
 		t.Errorf("one trial against one: exit code %d\n%s", alone.code, alone.stderr)
 	}
-	all := strings.Join(ids, ",")
-	s := rpclabIn(t, data, "compare", all, all, "--gate", "p50 ratio < 9", "--allow", "busy")
+	all, copies := strings.Join(ids, ","), strings.Join(copyRuns(t, data, ids, func(*result.Document) {}), ",")
+	s := rpclabIn(t, data, "compare", all, copies, "--gate", "p50 ratio < 9", "--allow", "busy")
 	if s.code != 0 || s.stderr != "rpclab: gates: passed: 1 passed, 0 failed, 0 undecided\n" || !strings.Contains(s.stdout, " passed\n") || !strings.Contains(s.stdout, ids[0]+" and 3 more") {
 		t.Errorf("four against four: exit code %d\n%s%s", s.code, s.stdout, s.stderr)
+	}
+	if s := rpclabIn(t, data, "compare", all, copies+","+ids[0]); s.code != 2 || !strings.Contains(s.stderr, "run "+ids[0]+" is part of A and of B: name it on one side") {
+		t.Errorf("a run on both sides: exit code %d\n%s", s.code, s.stderr)
 	}
 	if s := rpclabIn(t, data, "compare", ids[0]+","+ids[0], ids[1]); s.code != 2 || !strings.Contains(s.stderr, "is listed twice") {
 		t.Errorf("the same run twice in a list: exit code %d\n%s", s.code, s.stderr)
@@ -185,27 +188,66 @@ func TestRunsOfTwoMachinesAreComparedWithAWarning(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
 	id := storeRun(t, data)
-	store, err := result.OpenStore(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, _, err := store.Get(context.Background(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d.ID, d.Machine.Model, d.Machine.CPUs = result.NewID(time.Now()), "Another CPU", 1000
-	if err := store.Save(context.Background(), d); err != nil {
-		t.Fatal(err)
-	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
-	s := rpclabIn(t, data, "compare", id, d.ID)
+	other := copyRuns(t, data, []string{id}, func(d *result.Document) { d.Machine.Model, d.Machine.CPUs = "Another CPU", 1000 })
+	s := rpclabIn(t, data, "compare", id, other[0])
 	for _, part := range []string{"Another machine: CPU model: ", "in A, Another CPU in B", "Another machine: CPUs: ", ", 1000 in B"} {
 		if s.code != 0 || !strings.Contains(strings.Join(strings.Fields(s.stdout), " "), part) {
 			t.Errorf("exit code %d, want 0 and a report with %q:\n%s%s", s.code, part, s.stdout, s.stderr)
 		}
 	}
+}
+
+// A reader such as head -1 may close the pipe of standard output. That ends the program, but files do not go there.
+func TestFilesAreWrittenIfNobodyReadsStandardOutput(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	id := storeRun(t, data, "--rounds", "1")
+	read, closed, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closed.Close()
+	if err := read.Close(); err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{"--json": "a.json", "--md": "a.md", "--html": "a.html", "--csv": "a.csv", "--junit": "a.xml"}
+	args := []string{"report", id}
+	for flag, name := range files {
+		args = append(args, flag, filepath.Join(data, name))
+	}
+	c := command(t, data, args...)
+	c.Stdout = closed
+	ended := c.Run()
+	for flag, name := range files {
+		if info, err := os.Stat(filepath.Join(data, name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v (%v)", flag, err, ended)
+		}
+	}
+}
+
+// copyRuns stores copies of runs with a change, and returns their IDs.
+func copyRuns(t *testing.T, data string, ids []string, change func(*result.Document)) (copies []string) {
+	t.Helper()
+	store, err := result.OpenStore(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range ids {
+		d, _, err := store.Get(context.Background(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.ID = result.NewID(time.Now())
+		change(&d)
+		if err := store.Save(context.Background(), d); err != nil {
+			t.Fatal(err)
+		}
+		copies = append(copies, d.ID)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return copies
 }
 
 func TestLoadWritesAssertionsAsJUnit(t *testing.T) {

@@ -83,6 +83,26 @@ func TestARunIsGatedAgainstTheLastGoodOne(t *testing.T) {
 	}
 }
 
+func TestAGateSaysWhatElseDiffersFromTheEarlierRun(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	id := storeRun(t, data, "--rounds", "1")
+	other := copyRuns(t, data, []string{id}, func(d *result.Document) { d.Machine.CPUs = 1000 })[0]
+	file, md := filepath.Join(data, "small.yaml"), filepath.Join(data, "out.md")
+	s := rpclabIn(t, data, "run", file, "--rounds", "1", "--gate", "p50 ratio < 4", "--undecided", "pass", "--allow", "busy", "--against", other, "--md", md)
+	text, err := os.ReadFile(md)
+	if want := "Another machine: CPUs: 1000 in A"; s.code != 0 || err != nil || !strings.Contains(s.stderr, "rpclab: warning: "+want) || !strings.Contains(string(text), want) {
+		t.Errorf("exit code %d (%v), want 0 and %q:\n%s\n%s", s.code, err, want, s.stderr, text)
+	}
+	if d := storedRun(t, data); !slices.ContainsFunc(d.Gates.Differences, func(d result.Difference) bool { return d.What == "CPUs" && d.A == "1000" }) {
+		t.Errorf("the result has the differences %+v, want the CPUs", d.Gates.Differences)
+	}
+	s = rpclabIn(t, data, "run", file, "--quick", "--gate", "p50 ratio < 4")
+	if want := "nothing to compare: the store has no earlier run of small with --quick that did not fail"; s.code != 0 || !strings.Contains(s.stderr, want) {
+		t.Errorf("exit code %d, want 0 and %q:\n%s", s.code, want, s.stderr)
+	}
+}
+
 // A run of which an arm cannot run tests its gates on the others. A slowdown in it is no new normal.
 func TestARunWithoutAnArmTestsItsGates(t *testing.T) {
 	t.Parallel()
