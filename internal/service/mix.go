@@ -53,15 +53,16 @@ func (m Mix) StartLoad(continues bool) (anew bool) {
 	return anew
 }
 
-// Of returns which call the call n of a load is, and its number among the calls of its kind, both from 0. Of
+// Of returns which call the call n of a load is, and its number among the calls of its kind, in their order and both from 0. Of
 // every calls in turn, each kind has its share, in an order that a hash of n varies.
 func (m Mix) Of(n uint64) (call int, number uint64) {
 	if len(m.upTo) == 1 {
 		return 0, n
 	}
 	n = m.loads.Of(n)
-	group := n / m.every
-	place := (n%m.every*m.step + scrambled(group)) % m.every
+	group, before := n/m.every, n%m.every
+	start := scrambled(group) % m.every
+	place := (before*m.step + start) % m.every
 	call, exact := slices.BinarySearch(m.upTo, place)
 	if exact {
 		call++
@@ -70,7 +71,22 @@ func (m Mix) Of(n uint64) (call int, number uint64) {
 	if call > 0 {
 		first = m.upTo[call-1]
 	}
-	return call, group*(m.upTo[call]-first) + place - first
+	// Of the calls before in this group, those of its kind have places from first to upTo: x mod every is at least c if
+	// the quotient of x + every - c is one more than that of x.
+	number = sumOfQuotients(before, m.step, start+m.every-first, m.every) - sumOfQuotients(before, m.step, start+m.every-m.upTo[call], m.every)
+	return call, group*(m.upTo[call]-first) + number
+}
+
+// sumOfQuotients is the sum of (step*i + start) / by, rounded down, for i from 0 to n-1. It takes as many steps as
+// Euclid's algorithm for step and by.
+func sumOfQuotients(n, step, start, by uint64) (sum uint64) {
+	if n == 0 {
+		return 0
+	}
+	sum = n*(n-1)/2*(step/by) + n*(start/by)
+	step, start = step%by, start%by
+	end := step*n + start
+	return sum + sumOfQuotients(end/by, by, end%by, step) // the points below a line, counted along the other axis
 }
 
 // scrambled is a hash of a number below 2^32 (the finalizer of SplitMix64).
