@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -65,6 +67,9 @@ func Connect(ctx context.Context, selected ClientConfig) (*API, error) {
 	found := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: selected.Context})
 	config, err := found.ClientConfig()
 	if clientcmd.IsEmptyConfig(err) || errors.Is(err, rest.ErrNotInCluster) {
+		if raw, err := found.RawConfig(); err == nil && len(raw.Contexts) > 0 {
+			return nil, fmt.Errorf("%w: it has no current context; --context selects one of %s", ErrKubeconfig, strings.Join(slices.Sorted(maps.Keys(raw.Contexts)), ", "))
+		}
 		return nil, ErrNotConfigured
 	}
 	if err != nil {

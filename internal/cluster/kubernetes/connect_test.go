@@ -42,3 +42,15 @@ func TestWhyAClusterCannotBeUsed(t *testing.T) {
 		})
 	}
 }
+
+func TestAKubeconfigWithoutACurrentContextNamesItsContexts(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	const text = `{"apiVersion": "v1", "kind": "Config", "contexts": [{"name": "prod", "context": {}}, {"name": "dev", "context": {}}]}`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Connect(t.Context(), ClientConfig{Kubeconfig: file})
+	if want := "it has no current context; --context selects one of dev, prod"; !errors.Is(err, ErrKubeconfig) || !strings.Contains(err.Error(), want) {
+		t.Errorf("the error is %v, want %s", err, want)
+	}
+}

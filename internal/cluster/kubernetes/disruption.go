@@ -64,6 +64,10 @@ func (d Disruption) prepare(ctx context.Context, a *API) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if slices.Contains(d.Actions, "roll") && owner.Spec.Paused {
+		return "", fmt.Errorf("--allow-disruption: the Deployment %[1]s/%[2]s is paused, so it would not roll: `kubectl rollout resume deployment/%[2]s -n %[1]s`, or remove the event roll",
+			owner.Namespace, owner.Name)
+	}
 	if slices.Contains(d.Actions, "scale") {
 		if err := a.checkAutoscalers(ctx, owner); err != nil {
 			return "", fmt.Errorf("--allow-disruption: %w", err)

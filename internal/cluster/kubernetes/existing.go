@@ -84,9 +84,9 @@ func (a *API) findService(ctx context.Context, title string) (*corev1.Service, e
 	return found, nil
 }
 
-// choosePort chooses the port of a Service: the wanted one, or the only one, or the one with the name of a protocol.
+// choosePort chooses the TCP port of a Service: the wanted one, or the only one, or the one with the name of a protocol.
 func choosePort(service *corev1.Service, wanted int) (corev1.ServicePort, error) {
-	ports := service.Spec.Ports
+	ports := slices.DeleteFunc(slices.Clone(service.Spec.Ports), func(p corev1.ServicePort) bool { return !isTCP(p.Protocol) })
 	i := -1
 	switch {
 	case wanted > 0:
@@ -107,8 +107,11 @@ func choosePort(service *corev1.Service, wanted int) (corev1.ServicePort, error)
 	for _, p := range ports {
 		names = append(names, strings.TrimSpace(fmt.Sprint(p.Port, " ", p.Name)))
 	}
-	return corev1.ServicePort{}, fmt.Errorf("server.port: the Service %s/%s has the ports %s: set server.port to one of them", service.Namespace, service.Name, strings.Join(names, ", "))
+	return corev1.ServicePort{}, fmt.Errorf("server.port: the Service %s/%s has the TCP ports %s: set server.port to one of them", service.Namespace, service.Name, strings.Join(names, ", "))
 }
+
+// isTCP reports whether a port is one of TCP, which is the default. HTTP/3 uses UDP, often at a port of the same number.
+func isTCP(of corev1.Protocol) bool { return of == "" || of == corev1.ProtocolTCP }
 
 func (d *existing) start(ctx, following context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, existingTimeout)

@@ -150,6 +150,36 @@ func TestEventsThatScaleRefuseAnAutoscaler(t *testing.T) {
 	}
 }
 
+func TestARollOfAPausedDeploymentIsRefused(t *testing.T) {
+	in := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name, Namespace: "shop"} }
+	pods := map[string]string{"app": "orders"}
+	service := &corev1.Service{ObjectMeta: in("orders"), Spec: corev1.ServiceSpec{Selector: pods}}
+	owner := &appsv1.Deployment{ObjectMeta: in("orders-v1"), Spec: appsv1.DeploymentSpec{Paused: true, Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: pods}}}}
+	api := fakeObjects(t, func(authorization.ResourceAttributes) bool { return true }, service, owner)
+	for action, want := range map[string]string{"roll": "`kubectl rollout resume deployment/orders-v1 -n shop`", "kill": ""} {
+		_, err := Disruption{Service: "shop/orders", Actions: []string{action}}.prepare(t.Context(), api)
+		if (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: the error is %v, want %q", action, err, want)
+		}
+	}
+}
+
+// HTTP/3 uses UDP, often at the port of HTTP/2.
+func TestPortsOfUDPAreNotChosen(t *testing.T) {
+	service := &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{
+		{Name: "http", Port: 443, Protocol: corev1.ProtocolUDP}, {Name: "https", Port: 443, Protocol: corev1.ProtocolTCP},
+	}}}
+	for _, wanted := range []int{443, 0} {
+		if port, err := choosePort(service, wanted); err != nil || port.Name != "https" {
+			t.Errorf("server.port %d chooses %s (%v), want https", wanted, port.Name, err)
+		}
+	}
+	main := corev1.Container{Ports: []corev1.ContainerPort{{ContainerPort: 8443, Protocol: corev1.ProtocolUDP}, {ContainerPort: 9000}}}
+	if port, err := containerPort(main, copySpec()); err != nil || port != 9000 {
+		t.Errorf("the port of the container is %d (%v), want 9000", port, err)
+	}
+}
+
 // Pods of other owners, which match the Service too, are older than those of the Deployment.
 func TestKillDeletesPodsOfTheDeploymentOnly(t *testing.T) {
 	pods := map[string]string{"app": "orders"}

@@ -118,24 +118,25 @@ func mainOf(pod *corev1.PodSpec, name string) *corev1.Container {
 	return &pod.Containers[max(i, 0)]
 }
 
-// containerPort is the port at which a container accepts calls: the wanted one, or the only one, or the one with the
+// containerPort is the TCP port at which a container accepts calls: the wanted one, or the only one, or the one with the
 // name of a protocol.
 func containerPort(main corev1.Container, spec cluster.Spec) (int, error) {
 	if spec.Port > 0 {
 		return spec.Port, nil
 	}
-	if len(main.Ports) == 1 {
-		return int(main.Ports[0].ContainerPort), nil
+	ports := slices.DeleteFunc(slices.Clone(main.Ports), func(p corev1.ContainerPort) bool { return !isTCP(p.Protocol) })
+	if len(ports) == 1 {
+		return int(ports[0].ContainerPort), nil
 	}
 	for _, name := range []string{"grpc", "http"} {
-		for _, port := range main.Ports {
+		for _, port := range ports {
 			if port.Name == name {
 				return int(port.ContainerPort), nil
 			}
 		}
 	}
-	return 0, fmt.Errorf("server.port: the container %s of %s has %d ports, none with the name grpc or http: set server.port to the one that accepts calls",
-		main.Name, spec.Program.Template, len(main.Ports))
+	return 0, fmt.Errorf("server.port: the container %s of %s has %d TCP ports, none with the name grpc or http: set server.port to the one that accepts calls",
+		main.Name, spec.Program.Template, len(ports))
 }
 
 // needs lists what pods need, besides some volumes, that a namespace of a run does not have, or does not allow.

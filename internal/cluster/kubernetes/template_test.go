@@ -231,7 +231,7 @@ func TestATemplateThatNeedsMoreIsRefused(t *testing.T) {
 		{"runAsUser: 1000", "privileged: true", "a privileged container, log"},
 		{"runAsUser: 1000", "capabilities: {add: [NET_ADMIN]}", "the capability NET_ADMIN for container log"},
 		{"terminationGracePeriodSeconds: 5", "hostNetwork: true", "the network or the processes of their node"},
-		{"name: grpc,", "name: main,", "the container server of shop/orders has 2 ports, none with the name grpc or http: set server.port"},
+		{"name: grpc,", "name: main,", "the container server of shop/orders has 2 TCP ports, none with the name grpc or http: set server.port"},
 	} {
 		_, err := adapt(readDeployment(t, strings.Replace(ordersTemplate, c.old, c.new, 1)), copySpec())
 		if err == nil || !strings.Contains(err.Error(), c.want) {

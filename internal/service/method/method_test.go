@@ -148,6 +148,27 @@ func TestASilentReflectionServiceIsReportedWithAHint(t *testing.T) {
 	}
 }
 
+func TestAServerThatRefusesConnectionsIsNotSilent(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.WaitForReady(true)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	_, err = method.Find(ctx, method.FromServer(conn, nil), "rpclab.v1.Greeter/SayHello")
+	if err == nil || !errors.Is(err, method.ErrNoAnswer) || !strings.Contains(err.Error(), "connection refused") || strings.Contains(err.Error(), "--proto") {
+		t.Errorf("the error is %v, want that the connection is refused", err)
+	}
+}
+
 // hostileReflection answers each question by a function.
 type hostileReflection struct {
 	reflectionv1.UnimplementedServerReflectionServer

@@ -121,6 +121,8 @@ func explained(ctx context.Context, err error) error {
 		return err
 	case code == codes.Canceled && errors.Is(ctx.Err(), context.Canceled):
 		return context.Canceled
+	case code == codes.DeadlineExceeded && strings.Contains(message, "connection error: "): // the last attempt to connect
+		return fmt.Errorf("server reflection: %w: %s", ErrNoAnswer, message)
 	case code == codes.DeadlineExceeded:
 		return fmt.Errorf("server reflection: %w in time; %s", ErrNoAnswer, fileHint)
 	case strings.Contains(message, "handshake failed: tls: "): // a certificate is wrong
