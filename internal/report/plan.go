@@ -99,6 +99,10 @@ func plannedRuns(p *page, d result.Plan) {
 	case most.LoadMS > 0:
 		p.item("takes: the time of the loads alone. How long starts and calls take is not known.")
 	}
+	if len(d.Arms) == 1 { // no number of rounds gives it a verdict, and no earlier run a noise
+		p.item("The run compares no arms: it has one.")
+		return
+	}
 	if text := ranksOfPlan(d); text != "" {
 		p.item(text)
 	}

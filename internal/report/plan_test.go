@@ -28,6 +28,21 @@ func TestDifferencesOfAPlan(t *testing.T) {
 	}
 }
 
+// One arm is compared with nothing: neither more rounds nor an earlier run gives it a verdict.
+func TestAPlanOfOneArmComparesNothing(t *testing.T) {
+	for _, rounds := range []int{1, 4} {
+		run := result.PlannedRun{Rounds: rounds, Trials: rounds}
+		var out strings.Builder
+		if err := Plan(&out, result.Plan{Arms: []string{"a"}, Fewest: run, Most: run, RoundsForVerdict: 4, Headline: []string{"failed"}, ByRank: []string{"failed"}}, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(strings.Fields(out.String()), " ")
+		if !strings.Contains(text, "The run compares no arms: it has one.") || strings.Contains(text, "detect") || strings.Contains(text, "noise") {
+			t.Errorf("%d rounds: want no advice to make verdicts possible, and the reason, in\n%s", rounds, out.String())
+		}
+	}
+}
+
 // No run shows a noise of metrics that are compared by rank, so the plan advises none.
 func TestAPlanOfRanksSaysWhatTheyDetect(t *testing.T) {
 	for name, c := range map[string]struct {
