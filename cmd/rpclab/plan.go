@@ -90,14 +90,24 @@ func (f planner) show(c *cobra.Command, plan lab.Plan) error {
 	})
 }
 
-// shortRun returns the options of a --quick run with enough rounds to show its noise.
-func shortRun(file string, doc []byte, o experiment.Options) (experiment.Options, error) {
+// shortRun returns the command of a --quick run with enough rounds to show its noise; "": its trials have too few calls.
+func shortRun(file string, doc []byte, o experiment.Options, name string) (string, error) {
 	o.Quick, o.Rounds, o.UntilDecided, o.MaxRounds, o.For = true, 0, false, 0, 0
 	plan, err := experiment.Expand(file, doc, o, lab.Vocabulary())
 	if fewest := experiment.FewestRounds(plan.Design); plan.Rounds < fewest {
 		o.Rounds = fewest
 	}
-	return o, err
+	if err != nil {
+		return "", err
+	}
+	resolved, err := lab.Resolve(plan)
+	if err != nil {
+		return "", err
+	}
+	if needs := resolved.Needs(result.Plan{}); len(needs.TooFewCalls) > 0 && needs.ShowsNoNoise() {
+		return "", nil
+	}
+	return o.Command(name), nil
 }
 
 // pilotLimit is the time after which a pilot begins no further round.

@@ -39,6 +39,23 @@ func TestThePlanPrintsTheRunThatItPlanned(t *testing.T) {
 	}
 }
 
+// Quick trials of policies have too few calls for its p99, and its failed calls show no noise.
+func TestAPlanRecommendsNoShortRunThatMeasuresNothing(t *testing.T) {
+	t.Setenv(configVariable, os.DevNull)
+	var out strings.Builder
+	command := root()
+	command.SetOut(&out)
+	command.SetArgs([]string{"run", "policies", "--plan", "--no-store", "--json", "-"})
+	err := command.Execute()
+	plan := result.Plan{Pilot: "not read"}
+	if err == nil {
+		err = json.Unmarshal([]byte(out.String()), &plan)
+	}
+	if err != nil || plan.Pilot != "" || len(plan.TooFewCalls) > 0 {
+		t.Errorf("%v: the plan recommends %q, and %v have too few calls; want none", err, plan.Pilot, plan.TooFewCalls)
+	}
+}
+
 // A plan refuses the gates that its run would refuse.
 func TestAPlanChecksItsGates(t *testing.T) {
 	t.Setenv(configVariable, os.DevNull)

@@ -139,10 +139,23 @@ func leastLoad(p result.Plan, rounds int) (all float64) {
 	return all
 }
 
+// TooFewCalls returns the headline metrics that have no verdict at any number of rounds: percentiles that need more calls
+// than a trial has at most. Arms in turns add up the calls of their cycles. calls is 0 if it is not known.
+func TooFewCalls(d result.Document, calls int) (names []string) {
+	all, _ := headline(d)
+	for _, m := range all {
+		if calls > 0 && m.tail > 0 && cmp.Or(d.Design, experiment.Isolated) == experiment.Isolated && verdict.TooFew(uint64(calls), m.tail) {
+			names = append(names, m.name)
+		}
+	}
+	return names
+}
+
 // RoundsForVerdict returns the smallest number of rounds with which a run can have verdicts on its headline. Metrics that
-// are compared by their order take more rounds the more pairs and looks share the error.
-func RoundsForVerdict(d result.Document) int {
-	if ranked := len(ByRank(d)); ranked == 0 || ranked < len(d.Headline) {
+// are compared by their order take more rounds the more pairs and looks share the error. calls are those of a trial, as
+// in [TooFewCalls].
+func RoundsForVerdict(d result.Document, calls int) int {
+	if ranked := len(ByRank(d)); ranked == 0 || ranked+len(TooFewCalls(d, calls)) < len(d.Headline) {
 		return experiment.FewestRounds(d.Design)
 	}
 	o := verdict.Options{Family: Pairs(d)}

@@ -121,8 +121,8 @@ func arrivalsClause(arrivals string) string {
 	return ""
 }
 
-// calls returns how many calls are due, on average; 0: it depends on the responses.
-func (l Load) calls() int {
+// Due returns how many calls are due, on average; 0: it depends on the responses.
+func (l Load) Due() int {
 	switch {
 	case l.Open != nil:
 		return int(l.Open.Rate * l.Open.Duration.Seconds())

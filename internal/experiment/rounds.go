@@ -58,7 +58,7 @@ func (r resolved) roundsForVerdict(metric string, pairs int, share float64) int 
 func (r resolved) mostBlocks() (most int) {
 	for _, configs := range r.configs {
 		for _, c := range configs {
-			calls := c.Load.calls()
+			calls := c.Load.Due()
 			if calls == 0 {
 				return 0
 			}
@@ -95,7 +95,7 @@ func (r resolved) headline() []string {
 func (r resolved) fewestCalls() (fewest int) {
 	for _, configs := range r.configs {
 		for _, c := range configs {
-			if calls := c.Load.calls(); fewest == 0 || calls > 0 && calls < fewest {
+			if calls := c.Load.Due(); fewest == 0 || calls > 0 && calls < fewest {
 				fewest = calls
 			}
 		}

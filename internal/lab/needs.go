@@ -20,7 +20,9 @@ func (p Plan) Needs(to result.Plan) result.Plan {
 	to.Missing, to.Unavailable = lacking(p.Tools(), tool.Tool.Find)
 	d := header(p.Plan, p.trials, Options{})
 	to.Pairs, to.Loads = analysis.Pairs(d), result.LoadTimes(d)
-	to.Headline, to.ByRank, to.RoundsForVerdict = p.Headline, analysis.ByRank(d), analysis.RoundsForVerdict(d)
+	calls := p.mostCalls()
+	to.Headline, to.ByRank = p.Headline, analysis.ByRank(d)
+	to.TooFewCalls, to.RoundsForVerdict = analysis.TooFewCalls(d, calls), analysis.RoundsForVerdict(d, calls)
 	inRound := map[result.ArmKey]int{}                         // trials of the first round
 	processes, memory := map[string]int{}, map[string]uint64{} // of the first round, by cell and group
 	for _, t := range p.trials {
@@ -44,6 +46,18 @@ func (p Plan) Needs(to result.Plan) result.Plan {
 		to.Loads[i].Trials += inRound[result.ArmKey{Name: l.Arm, Cell: l.Cell}]
 	}
 	return to
+}
+
+// mostCalls returns the largest number of calls that are due in a trial; 0: one depends on the responses.
+func (p Plan) mostCalls() (most int) {
+	for _, t := range p.trials {
+		due := t.Config.Load.Due()
+		if due == 0 {
+			return 0
+		}
+		most = max(most, due)
+	}
+	return most
 }
 
 // lacking returns the tools that are not installed: those that can be, and those that rpclab cannot install on this platform.

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"testing"
@@ -60,6 +61,26 @@ func TestAPlanSaysHowManyRoundsAVerdictNeeds(t *testing.T) {
 		byRank := map[string][]string{"contracts": {"failed"}, "rollout": {"failed"}, "policies": {"failed"}}[name]
 		if !slices.Equal(p.ByRank, byRank) || len(p.Headline) == 0 {
 			t.Errorf("%s: %v are compared by rank of %v, want %v", name, p.ByRank, p.Headline, byRank)
+		}
+	}
+}
+
+// The trials of policies --quick have 300 calls, and p99 needs 1,000: only failed calls can have verdicts.
+func TestRoundsForVerdictLeaveOutPercentilesOfTooFewCalls(t *testing.T) {
+	for name, c := range map[string]struct {
+		o      experiment.Options
+		rounds int
+		few    []string
+	}{
+		"policies":    {experiment.Options{Quick: true}, 6, []string{"latency_p99"}},
+		"budget":      {experiment.Options{Quick: true}, 4, nil},
+		"proxy-tax":   {experiment.Options{Quick: true}, 1, nil},
+		"three calls": {experiment.Options{Set: []string{"load.burst=3", "design=isolated"}}, 4, []string{"latency_p50", "latency_p99"}},
+	} {
+		experimentName := map[string]string{"three calls": "channels"}[name]
+		p := planned(t, cmp.Or(experimentName, name), c.o)
+		if p.RoundsForVerdict != c.rounds || !slices.Equal(p.TooFewCalls, c.few) {
+			t.Errorf("%s: a verdict needs %d rounds, and %v have too few calls; want %d and %v", name, p.RoundsForVerdict, p.TooFewCalls, c.rounds, c.few)
 		}
 	}
 }

@@ -106,6 +106,13 @@ func plannedRuns(p *page, d result.Plan) {
 	if text := ranksOfPlan(d); text != "" {
 		p.item(text)
 	}
+	for _, metric := range d.TooFewCalls {
+		text := shortName(metric) + " has no verdict at any number of rounds: a trial has too few calls. Make more"
+		if strings.Contains(d.Command, " --quick") {
+			text += ", or leave out --quick"
+		}
+		p.item(text + ".")
+	}
 	if len(metrics) > 0 {
 		text := "detects: the smallest difference that 80 % of such runs detect in every pair, estimated from the noise of " + from + "."
 		if d.Scaled {
@@ -118,8 +125,8 @@ func plannedRuns(p *page, d result.Plan) {
 		p.alarm(fmt.Sprintf("The run detects no difference: a verdict needs %s. Add --rounds %d.", plural(d.RoundsForVerdict, "round"), d.RoundsForVerdict))
 		return
 	}
-	if len(d.ByRank) > 0 && len(d.ByRank) == len(d.Headline) { // no run shows a noise
-		if d.Most.InOrder == 0 {
+	if d.ShowsNoNoise() {
+		if d.Most.InOrder == 0 && len(d.ByRank) > 0 {
 			p.item("The differences that it detects are not known: rounds in turns, which are compared by rank, may depend on each other.")
 		}
 		return
@@ -131,7 +138,11 @@ func plannedRuns(p *page, d result.Plan) {
 	case len(d.From) > 0:
 		why = "the earlier runs had too few rounds"
 	}
-	p.item("The differences that it detects are not known: " + why + ". A short run measures the noise: `" + clean(d.Pilot) + "`" + pilotAdvice(d))
+	advice := "Trials of --quick have too few calls to measure the noise."
+	if d.Pilot != "" {
+		advice = "A short run measures the noise: `" + clean(d.Pilot) + "`" + pilotAdvice(d)
+	}
+	p.item("The differences that it detects are not known: " + why + ". " + advice)
 }
 
 // ranksOfPlan says which differences of metrics that are compared by rank the run detects; "": there are none, or it has too

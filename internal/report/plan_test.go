@@ -43,6 +43,27 @@ func TestAPlanOfOneArmComparesNothing(t *testing.T) {
 	}
 }
 
+// More rounds do not help a percentile of too few calls, and neither does a short run whose trials have too few as well.
+func TestAPlanNamesThePercentilesOfTooFewCalls(t *testing.T) {
+	for name, c := range map[string]struct {
+		plan       result.Plan
+		has, lacks string
+	}{
+		"this run":  {result.Plan{TooFewCalls: []string{"latency_p99"}, Command: "rpclab run x --quick", Pilot: "rpclab run x --quick"}, "p99 has no verdict at any number of rounds: a trial has too few calls. Make more, or leave out --quick.", "measures the noise"},
+		"short run": {result.Plan{}, "The differences that it detects are not known: no run of this experiment on this machine is stored. Trials of --quick have too few calls to measure the noise.", "A short run"},
+	} {
+		c.plan.Headline, c.plan.ByRank, c.plan.RoundsForVerdict = []string{"p99", "failed"}, []string{"failed"}, 6
+		c.plan.Fewest.Rounds, c.plan.Most.Rounds, c.plan.Most.InOrder = 6, 6, 1
+		var out strings.Builder
+		if err := Plan(&out, c.plan, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if text := strings.Join(strings.Fields(out.String()), " "); !strings.Contains(text, c.has) || strings.Contains(text, c.lacks) {
+			t.Errorf("%s: want %q and not %q in\n%s", name, c.has, c.lacks, out.String())
+		}
+	}
+}
+
 // No run shows a noise of metrics that are compared by rank, so the plan advises none.
 func TestAPlanOfRanksSaysWhatTheyDetect(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -56,7 +77,7 @@ func TestAPlanOfRanksSaysWhatTheyDetect(t *testing.T) {
 		"arms in turns":  {[]string{"failed", "followed"}, 0, 0, "not known: rounds in turns, which are compared by rank, may depend on each other.", false},
 		"after a p99":    {[]string{"p99", "failed", "followed"}, 1, 1, "failed and followed: compared by rank", true},
 	} {
-		p := result.Plan{Headline: c.headline, ByRank: []string{"failed", "followed"}, RoundsForVerdict: 5,
+		p := result.Plan{Headline: c.headline, ByRank: []string{"failed", "followed"}, RoundsForVerdict: 5, Pilot: "rpclab run x --quick",
 			Fewest: result.PlannedRun{Rounds: 6, InOrder: c.few}, Most: result.PlannedRun{Rounds: 12, InOrder: c.all}}
 		var out strings.Builder
 		if err := Plan(&out, p, Options{}); err != nil {
@@ -120,7 +141,7 @@ func TestAPlanSaysWhereItStartsWhat(t *testing.T) {
 		"kubernetes": "It starts about 11 containers at a time, in pods of a namespace of its own. They need",
 	} {
 		var out strings.Builder
-		if err := Plan(&out, result.Plan{On: on, Processes: 11, Files: 64}, Options{}); err != nil {
+		if err := Plan(&out, result.Plan{On: on, Pilot: "rpclab run x --quick", Processes: 11, Files: 64}, Options{}); err != nil {
 			t.Fatal(err)
 		}
 		if text := strings.Join(strings.Fields(out.String()), " "); !strings.Contains(text, want) {

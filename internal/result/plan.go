@@ -1,5 +1,7 @@
 package result
 
+import "cmp"
+
 // PlanSchema is the version of the JSON form of a [Plan].
 const PlanSchema = "rpclab.plan/v1"
 
@@ -9,7 +11,7 @@ type Plan struct {
 	Experiment string   `json:"experiment"`
 	Question   string   `json:"question"`
 	Command    string   `json:"command"` // that runs it
-	Pilot      string   `json:"pilot"`   // the command of a short run that measures its noise
+	Pilot      string   `json:"pilot"`   // the command of a short run that measures its noise; empty: its trials have too few calls
 	Design     string   `json:"design"`
 	On         string   `json:"on"` // the cluster: local or kubernetes
 	Arms       []string `json:"arms"`
@@ -30,6 +32,9 @@ type Plan struct {
 	// ByRank are compared by the order of their trials, whatever the noise is.
 	Headline []string `json:"headline,omitempty"`
 	ByRank   []string `json:"by_rank,omitempty"`
+	// TooFewCalls are the headline metrics that have no verdict at any number of rounds: a trial has fewer calls than their
+	// percentile needs.
+	TooFewCalls []string `json:"too_few_calls,omitempty"`
 	// RoundsForVerdict is the smallest number of rounds with which verdicts are possible.
 	RoundsForVerdict int `json:"rounds_for_verdict"`
 	// From are the IDs of the earlier runs on this machine from which times, differences and memory are
@@ -56,6 +61,13 @@ type Plan struct {
 	// Memory is the largest amount that callers, servers and proxies used at a time in the runs of From; nil:
 	// not known.
 	Memory *uint64 `json:"memory_bytes"`
+}
+
+// ShowsNoNoise reports whether no run of the plan measures a noise: all headline metrics are compared by the order of their
+// trials, or have too few calls. An experiment that names none has two, p50 and p99.
+func (p Plan) ShowsNoNoise() bool {
+	none := len(p.ByRank) + len(p.TooFewCalls)
+	return none > 0 && none >= cmp.Or(len(p.Headline), 2)
 }
 
 // PlannedRun is a run of a number of rounds.
