@@ -55,6 +55,9 @@ func (f planner) show(c *cobra.Command, plan lab.Plan) error {
 	if f.on != "local" {
 		planned.Missing, planned.Unavailable = []string{}, nil
 	}
+	for _, live := range disruptions(plan.Plan) {
+		planned.Disrupts = append(planned.Disrupts, result.Disrupted{Service: live.Service, Events: live.Events})
+	}
 	for _, a := range plan.Arms {
 		planned.Arms = append(planned.Arms, a.Name)
 	}

@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,6 +55,29 @@ func TestAPlanRecommendsNoShortRunThatMeasuresNothing(t *testing.T) {
 	}
 	if err != nil || plan.Pilot != "" || len(plan.TooFewCalls) > 0 {
 		t.Errorf("%v: the plan recommends %q, and %v have too few calls; want none", err, plan.Pilot, plan.TooFewCalls)
+	}
+}
+
+// TestThePlanNamesTheLiveServiceThatItsEventsChange plans, as docs/kubernetes.md says, before live pods are disturbed.
+func TestThePlanNamesTheLiveServiceThatItsEventsChange(t *testing.T) {
+	t.Setenv(configVariable, os.DevNull)
+	file := filepath.Join(t.TempDir(), "x.yaml")
+	doc := "experiment: x\nquestion: q?\nservices: {shop: {server: {service: shop/orders}, calls: {get: {method: a.B/C}}}}\n" +
+		"defaults: {service: shop, workload: {call: get}, load: {open: {rate: 5, duration: 9s}}, route: headless}\narms: {a: {}, b: {route: clusterip}}\nevents: [{at: 1s, kill: 1}, {at: 2s, roll: true}]\n"
+	if err := os.WriteFile(file, []byte(doc), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	command := root()
+	command.SetOut(&out)
+	command.SetArgs([]string{"run", file, "--plan", "--no-store", "--json", "-", "--on", "kubernetes", "--allow-disruption"})
+	err := command.Execute()
+	var plan result.Plan
+	if err == nil {
+		err = json.Unmarshal([]byte(out.String()), &plan)
+	}
+	if want := []result.Disrupted{{Service: "shop/orders", Events: "kill 1, roll"}}; err != nil || !slices.Equal(plan.Disrupts, want) {
+		t.Errorf("%v: the plan disrupts %v, want %v", err, plan.Disrupts, want)
 	}
 }
 

@@ -22,6 +22,9 @@ func Plan(w io.Writer, d result.Plan, o Options) error {
 	}
 	p.say(text + ", " + clean(d.Design) + ": " + clean(strings.Join(d.Arms, ", ")) + ".")
 	plannedRuns(&p, d)
+	for _, live := range d.Disrupts {
+		p.alarm(fmt.Sprintf("--allow-disruption: each of its trials, up to %d, changes the live pods of %s: %s.", d.Most.Trials, clean(live.Service), clean(live.Events)))
+	}
 	p.item(startsOfPlan(d) + memoryOfPlan(d))
 	if d.Groups != nil {
 		p.item(groupsInWords(*d.Groups))

@@ -117,6 +117,19 @@ func TestAPlanSaysWhatItsTimeIsEstimatedFrom(t *testing.T) {
 	}
 }
 
+// Who allows events on live pods reads which Service they hit, how often, before the run starts.
+func TestAPlanNamesTheLivePodsThatItDisrupts(t *testing.T) {
+	var out strings.Builder
+	p := result.Plan{Arms: []string{"a", "b"}, Disrupts: []result.Disrupted{{Service: "shop/orders", Events: "scale 4, roll"}}, Most: result.PlannedRun{Rounds: 6, Trials: 12}}
+	if err := Plan(&out, p, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	want := "--allow-disruption: each of its trials, up to 12, changes the live pods of shop/orders: scale 4, roll."
+	if text := strings.Join(strings.Fields(out.String()), " "); !strings.Contains(text, want) {
+		t.Errorf("the plan lacks %q:\n%s", want, out.String())
+	}
+}
+
 // Where a proxy is not available, a command that installs proxies does not help.
 func TestAPlanNamesTheProxiesThatAreNotInstalled(t *testing.T) {
 	var out strings.Builder

@@ -54,6 +54,8 @@ type Plan struct {
 	Tools       []string `json:"tools"`
 	Missing     []string `json:"missing"`
 	Unavailable []string `json:"unavailable,omitempty"`
+	// Disrupts are the Services of Kubernetes that run already, whose pods each trial changes; empty: there are none.
+	Disrupts []Disrupted `json:"disrupts,omitempty"`
 	// Groups are the arms that are up at the same time; nil: all of a cell, or one at a time.
 	Groups *Groups `json:"groups,omitempty"`
 	// MemoryEstimate is about how much memory the processes use at a time, from their number and kind.
@@ -68,6 +70,12 @@ type Plan struct {
 func (p Plan) ShowsNoNoise() bool {
 	none := len(p.ByRank) + len(p.TooFewCalls)
 	return none > 0 && none >= cmp.Or(len(p.Headline), 2)
+}
+
+// Disrupted is a Service of Kubernetes whose live pods the events of a trial change.
+type Disrupted struct {
+	Service string `json:"service"` // namespace/name
+	Events  string `json:"events"`  // in their order: "scale 4, kill 1, roll"
 }
 
 // PlannedRun is a run of a number of rounds.
