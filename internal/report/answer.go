@@ -95,7 +95,24 @@ func found(d result.Document) string {
 	if len(d.Arms) == 1 && !searched(d) && !d.Arms[0].Latency.Empty() {
 		return oneArm(d.Arms[0])
 	}
+	if slices.Contains(d.Headline, "failed") && noneLost(d) {
+		return lostInWords(d) + "."
+	}
 	return "No verdict: no two arms were compared."
+}
+
+// noneLost reports whether several arms were measured and lost no call, so there is nothing to compare.
+func noneLost(d result.Document) bool {
+	var calling int
+	for _, of := range lossesByArm(d) {
+		if of.lost > 0 {
+			return false
+		}
+		if of.due > 0 {
+			calling++
+		}
+	}
+	return calling > 1
 }
 
 // oneArm is the answer of a run with one arm.

@@ -209,6 +209,23 @@ func TestTheAnswerSaysWhetherLostCallsAreBeyondChance(t *testing.T) {
 	}
 }
 
+// Arms that lose no call are not compared in lost calls. That answers the question, whatever the events were.
+func TestTheAnswerSaysThatNoCallWasLost(t *testing.T) {
+	w := sampleArms()
+	d := small(5, w[0], w[1])
+	d.Headline = []string{"failed"}
+	if got, want := Answer(d), "No route lost a call."; got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	for i := range d.Arms[0].Trials {
+		d.Arms[0].Trials[i].Failed = "the server did not start"
+	}
+	d.Arms[0].Measures = result.Measures{}
+	if got, want := Answer(d), "No verdict: no two arms were compared. new-channel gave no measurement"; !strings.HasPrefix(got, want) {
+		t.Errorf("%s\nwant %s…", got, want)
+	}
+}
+
 // If the load ended before a rollout was complete, the answer says so.
 func TestTheAnswerSaysThatARolloutWasNotComplete(t *testing.T) {
 	w := sampleArms()
