@@ -3,6 +3,7 @@ package experiment
 import (
 	"cmp"
 	"maps"
+	"net"
 	"path"
 	"regexp"
 	"slices"
@@ -39,6 +40,12 @@ func checkService(s Service, n *node, wrong *problems) {
 	if s.Server.Addresses != nil && len(s.Server.Addresses) == 0 {
 		wrong.add(place("server", "addresses"), "server.addresses is empty: set at least one address, host:port")
 	}
+	for _, address := range n.get("server").get("addresses").elements() {
+		if !isHostPort(address.text) {
+			wrong.add(address.at, "server.addresses: %q is not host:port: experiments and loads of a service call it over TCP, "+
+				"so set a name or an IP address and a port of 1 to 65535, such as 127.0.0.1:50051", address.text)
+		}
+	}
 	if len(s.Proto) > 0 && s.Protoset != "" {
 		wrong.add(place("protoset"), "a service accepts only one of proto and protoset")
 	}
@@ -68,6 +75,16 @@ func checkService(s Service, n *node, wrong *problems) {
 		}
 		checkFrom(c, at("from"), wrong)
 	}
+}
+
+// isHostPort reports whether a text has a host, which may not exist, and a port that a server can have.
+func isHostPort(text string) bool {
+	host, port, err := net.SplitHostPort(text)
+	if err != nil || host == "" {
+		return false
+	}
+	number, err := net.LookupPort("tcp", port)
+	return err == nil && number > 0
 }
 
 // serverFields are the fields of a server that apply to each way in which it can run.
