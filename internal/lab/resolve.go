@@ -31,7 +31,7 @@ import (
 type trial struct {
 	experiment.Trial
 	route    route.Route
-	policy   string // of the route: the arm's or the route's default; empty: the route has no policies
+	policy   string // of the route: the arm's or the route's default; empty: the route has none, or the user's client chooses one
 	channel  string // how calls share channels; those of the gateway if a gateway makes the calls
 	library  library
 	settings settings.Settings
@@ -122,6 +122,9 @@ func (r resolver) trial(planned experiment.Trial) (t trial, err error) {
 		t.policy = own
 	}
 	if c.Caller.Command != nil {
+		if t.route.PickedBy == route.PickedByClient && !t.route.NeedsFullClient { // it may ignore the service config
+			t.policy = ""
+		}
 		t.library = ownClient
 	} else if t.library, err = lookupLibrary(c.Caller.Kind); err != nil {
 		return t, err

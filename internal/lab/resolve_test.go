@@ -49,6 +49,19 @@ func resolved(t *testing.T, planned experiment.Trial) trial {
 	return trial
 }
 
+// A client of the user's may ignore the service config, so its policy is not known unless its control plane sets it.
+func TestThePolicyOfAClientOfTheUserIsNotKnown(t *testing.T) {
+	for _, c := range []struct{ route, set, want string }{
+		{"headless", "", ""}, {"envoy", "", "round_robin"}, {"xds", "", "round_robin"}, {"xds", "least_request", "least_request"},
+	} {
+		planned := experiment.Trial{Config: experiment.Config{Route: c.route, Policy: c.set}}
+		planned.Config.Caller.Command = []string{"./client"}
+		if got := resolved(t, planned).policy; got != c.want {
+			t.Errorf("route %s, policy %q: it is %q, want %q", c.route, c.set, got, c.want)
+		}
+	}
+}
+
 func TestServersReportTheirLoadForThePolicyOfAServiceConfig(t *testing.T) {
 	const document = "experiment: load\nquestion: q?\ndefaults: {workload: {greet: {}}, server: {replicas: 2}, load: {burst: 10}, route: headless}\narms: {a: {caller: {service_config: %s}}, b: {}}\n"
 	for config, want := range map[string]bool{

@@ -243,7 +243,7 @@ type Arm struct {
 	Describe  string         `json:"describe,omitempty"` // one clause on how calls reach a backend
 	Route     string         `json:"route"`
 	Channel   string         `json:"channel"`
-	Policy    string         `json:"policy,omitempty"` // load balancing policy, such as round_robin; empty: the route has no choice
+	Policy    string         `json:"policy,omitempty"` // load balancing policy, such as round_robin; empty: there is no choice, or it is not known
 	Cell      Cell           `json:"cell"`
 	Config    map[string]any `json:"config"`
 	// OwnService is the user's service that the arm calls; nil: rpclab's own servers, or the document is older.
