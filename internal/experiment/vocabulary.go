@@ -15,8 +15,8 @@ type Vocabulary struct {
 	// first is the default.
 	Protocols map[string][]string
 	// Features that only some callers support: stream, renew, pipeline, compress, per-user,
-	// calculate, ahead, service, flow, headers (of responses), service_config, keepalive, http2. REST servers
-	// (language/model) support http2 or not.
+	// calculate, ahead, service, flow, headers (of responses), mixed-streams (calls of streaming methods among others),
+	// service_config, keepalive, http2. REST servers (language/model) support http2 or not.
 	Features map[string][]string
 	// Policies of each route; the first is its default. Empty: the route has no choice.
 	Policies map[string][]string

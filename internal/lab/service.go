@@ -125,9 +125,16 @@ func (c callCache) calls(s experiment.Service, w experiment.Workload, library li
 	return slices.Clone(c[key]), nil
 }
 
+// useGRPCGo is the remedy for what only that caller of gRPC methods can do.
+const useGRPCGo = "set caller.kind to grpc-go (in rpclab load: add --engine grpc-go)"
+
 func serviceCalls(s experiment.Service, w experiment.Workload, library library, timeout time.Duration) (all []service.Spec, err error) {
-	for _, share := range w.Shares() {
-		spec, err := serviceCall(s, share.Call, timeout)
+	shares := w.Shares()
+	for _, share := range shares {
+		spec, streams, err := serviceCall(s, share.Call, timeout)
+		if err == nil && streams && len(shares) > 1 && !slices.Contains(library.features, "mixed-streams") {
+			err = s.ErrorAt(share.Call, "method", fmt.Errorf("the caller %s makes several calls of unary methods only, and call %s is of a streaming method: %s", library.name, share.Call, useGRPCGo))
+		}
 		if err != nil {
 			return nil, placed(s, err)
 		}
@@ -139,8 +146,8 @@ func serviceCalls(s experiment.Service, w experiment.Workload, library library, 
 	}
 	readsFields, err := service.CheckFlow(all)
 	if err == nil && readsFields && !slices.Contains(library.features, "headers") {
-		err = fmt.Errorf("the caller %s does not read headers and trailers, which from of a call does: set caller.kind to %s", library.name,
-			map[bool]string{true: "http", false: "grpc-go"}[all[0].HTTP != ""])
+		err = fmt.Errorf("the caller %s does not read headers and trailers, which from of a call does: %s", library.name,
+			map[bool]string{true: "set caller.kind to http (in rpclab load: remove --engine)", false: useGRPCGo}[all[0].HTTP != ""])
 	}
 	return all, placed(s, err)
 }
@@ -154,27 +161,27 @@ func placed(s experiment.Service, err error) error {
 	return s.ErrorAt(of.Call, of.Field, err)
 }
 
-// serviceCall returns one call of a service, and checks it as far as it can be checked before a server runs.
-func serviceCall(s experiment.Service, name string, timeout time.Duration) (*service.Spec, error) {
+// serviceCall returns one call of a service, and checks it as far as it can be checked before a server runs. streams: its
+// files say that the method is a streaming method.
+func serviceCall(s experiment.Service, name string, timeout time.Duration) (spec *service.Spec, streams bool, err error) {
 	i := slices.IndexFunc(s.Calls, func(c experiment.ServiceCall) bool { return c.Name == name })
 	if i < 0 {
-		return nil, fmt.Errorf("the service %s has no call %q", s.Name, name)
+		return nil, false, fmt.Errorf("the service %s has no call %q", s.Name, name)
 	}
 	c := s.Calls[i]
-	spec := &service.Spec{
+	spec = &service.Spec{
 		Name: c.Name, Method: c.Method, HTTP: c.HTTP, Path: c.Path, Data: string(c.Data), From: c.From, Check: c.Check, Metadata: map[string][]string{}, Authority: authorityOf(s, c.HTTP != ""),
 		Identity: service.Identity{Trailer: s.Identity.Trailer, Header: s.Identity.Header, Field: s.Identity.Field},
 	}
-	var err error
 	if spec.TLS, err = readTLS(s.TLS); err != nil {
-		return nil, s.ErrorAt("", "tls", err)
+		return nil, false, s.ErrorAt("", "tls", err)
 	}
 	if spec.TLS != nil && s.Authority == "" {
 		spec.TLS.ServerName = cmp.Or(spec.TLS.ServerName, s.Server.HostName())
 	}
 	if spec.File = c.Data.File(); spec.File != "" {
 		if spec.Data, err = readData(spec.File); err != nil {
-			return nil, s.ErrorAt(name, "data", fmt.Errorf("data of call %s: %w", c.Name, err))
+			return nil, false, s.ErrorAt(name, "data", fmt.Errorf("data of call %s: %w", c.Name, err))
 		}
 	}
 	spec.Stream.Timeout, spec.Stream.NeedsResponse = timeout, true
@@ -190,18 +197,18 @@ func serviceCall(s experiment.Service, name string, timeout time.Duration) (*ser
 	}
 	if c.HTTP != "" {
 		_, err := service.OpenHTTP(*spec)
-		return spec, err
+		return spec, false, err
 	}
 	files := map[bool]string{true: "protoset", false: "proto"}[s.Protoset != ""]
 	source, err := methodFiles(s)
 	if err != nil || source == nil {
-		return spec, s.ErrorAt("", files, err)
+		return spec, false, s.ErrorAt("", files, err)
 	}
 	if spec.Protos, err = method.Descriptors(source); err != nil {
-		return nil, s.ErrorAt("", files, err)
+		return nil, false, s.ErrorAt("", files, err)
 	}
-	_, err = service.Open(context.Background(), *spec, source)
-	return spec, err
+	call, err := service.Open(context.Background(), *spec, source)
+	return spec, err == nil && call.Stream != nil, err
 }
 
 // authorityOf returns what calls send as :authority, or as Host of an HTTP request; empty: the target of the route.

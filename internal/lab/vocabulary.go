@@ -28,7 +28,7 @@ type library struct {
 
 // libraries are in the order of the help.
 var libraries = []library{
-	{"grpc-go", grpcgo.Caller{}, false, []string{language.GRPC}, []string{"stream", "renew", "compress", "per-user", "calculate", "ahead", "service", "flow", "headers", "service_config", "keepalive"}},
+	{"grpc-go", grpcgo.Caller{}, false, []string{language.GRPC}, []string{"stream", "renew", "compress", "per-user", "calculate", "ahead", "service", "flow", "headers", "mixed-streams", "service_config", "keepalive"}},
 	{"wire", wire.Caller{}, true, []string{language.GRPC, language.REST}, []string{"per-user", "calculate", "service", "flow"}},
 	{"http", nethttp.Caller{}, false, []string{language.REST}, []string{"per-user", "service", "flow", "headers", "http2"}},
 	{"tcp", tcp.Caller{}, false, []string{language.TCP}, nil},

@@ -23,7 +23,7 @@ func openCalls(job caller.Job, target caller.Target) (calls []oneCall, flow *flo
 			return nil, nil, errors.New("the caller wire does not read identity.field: set identity to a header or a trailer, or use grpc-go")
 		}
 		if one.Stream != nil && len(job.Calls) > 1 {
-			return nil, nil, fmt.Errorf("the caller wire makes several calls of unary methods only, and %s is a streaming method: set caller.kind to grpc-go", spec.Name)
+			return nil, nil, fmt.Errorf("the caller wire makes several calls of unary methods only, and %s is a streaming method: set caller.kind to grpc-go (in rpclab load: add --engine grpc-go)", spec.Name)
 		}
 		prepared = append(prepared, one)
 	}
