@@ -57,7 +57,7 @@ func TestJUnitHasTheChecksOfCellsWithoutTheirPaths(t *testing.T) {
 func TestTheShortRunOfAPlanKeepsTheSettings(t *testing.T) {
 	doc := "experiment: x\nquestion: q?\nservices: {shop: {server: {service: shop/orders}, calls: {get: {method: a.B/C}}}}\n" +
 		"defaults: {service: shop, workload: {call: get}, load: {open: {rate: 5, duration: 9s}}, route: headless}\narms: {a: {}, b: {route: clusterip}}\nevents: [{at: 1s, kill: 1}]\n"
-	command, err := shortRun("x.yaml", []byte(doc), experiment.Options{AllowDisruption: true, On: "kubernetes", Set: []string{"load.open.rate=70"}, UntilDecided: true}, "x")
+	command, err := shortRun("x.yaml", []byte(doc), experiment.Options{AllowDisruption: true, On: "kubernetes", Set: []string{"load.open.rate=70"}, UntilDecided: true}, "x", "")
 	if err != nil || !strings.Contains(command, "--quick") || strings.Contains(command, "--until-decided") || !strings.Contains(command, "load.open.rate=70") {
 		t.Errorf("%s, %v; want a quick run with the setting", command, err)
 	}

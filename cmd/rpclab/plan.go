@@ -93,8 +93,9 @@ func (f planner) show(c *cobra.Command, plan lab.Plan) error {
 	})
 }
 
-// shortRun returns the command of a --quick run with enough rounds to show its noise; "": its trials have too few calls.
-func shortRun(file string, doc []byte, o experiment.Options, name string) (string, error) {
+// shortRun returns the command of a --quick run with enough rounds to show its noise, on a cluster; "": its trials have too
+// few calls.
+func shortRun(file string, doc []byte, o experiment.Options, name, cluster string) (string, error) {
 	o.Quick, o.Rounds, o.UntilDecided, o.MaxRounds, o.For = true, 0, false, 0, 0
 	plan, err := experiment.Expand(file, doc, o, lab.Vocabulary())
 	if fewest := experiment.FewestRounds(plan.Design); plan.Rounds < fewest {
@@ -110,7 +111,7 @@ func shortRun(file string, doc []byte, o experiment.Options, name string) (strin
 	if needs := resolved.Needs(result.Plan{}); len(needs.TooFewCalls) > 0 && needs.ShowsNoNoise() {
 		return "", nil
 	}
-	return o.Command(name), nil
+	return o.Command(name) + cluster, nil
 }
 
 // pilotLimit is the time after which a pilot begins no further round.

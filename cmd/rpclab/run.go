@@ -168,14 +168,11 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 		if err := errors.Join(err, f.outputs.check(), f.live.check(), f.gates.checkArms(plan.Arms), os.Unsetenv(remoteWriteHeaders)); err != nil {
 			return usageError{err}
 		}
-		quick, err := shortRun(file, doc, f.Options, name)
+		quick, err := shortRun(file, doc, f.Options, name, clusterOf(c.Flags()))
 		if err != nil {
 			return usageError{err}
 		}
 		p := planner{on: f.on, keeping: f.keeping, outputs: f.outputs, machine: f.machine, command: f.Options.Command(name) + rest, quick: quick}
-		if quick != "" {
-			p.quick += clusterOf(c.Flags())
-		}
 		if f.pilot && f.on == "local" {
 			p.pilot = func(arms []string) (lab.Plan, error) { return pilotPlan(file, doc, f.Options, arms) }
 		}
