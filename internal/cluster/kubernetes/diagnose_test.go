@@ -43,6 +43,10 @@ func TestDiagnoseNamesReasonAndRemedy(t *testing.T) {
 		"an image that cannot be pulled": {
 			pod(waiting("ImagePullBackOff", "Back-off pulling")), nil, []string{"image rpclab:v1", "rpclab image build --push", "load it on every node"},
 		},
+		"a quota that demands limits": {
+			nil, []*corev1.Event{warning("ReplicaSet", "greeter-1-x", "FailedCreate", `pods "a" is forbidden: failed quota: team: must specify limits.cpu for: main; limits.memory for: main`)},
+			[]string{"failed quota: team", "A quota of the namespace demands requests or limits that these pods do not have: add a LimitRange with defaults"},
+		},
 		"a quota": {
 			nil, []*corev1.Event{warning("ReplicaSet", "greeter-1-x", "FailedCreate", `pods "a" is forbidden: exceeded quota: q, requested: pods=1, used: pods=0, limited: pods=0`)},
 			[]string{"ReplicaSet greeter-1-x", "exceeded quota: q", "kubectl describe quota -n ns"},

@@ -25,7 +25,11 @@ func explain(err error, namespace string) error {
 
 // advise says what to do about an error message of the API server; empty: not known.
 func advise(message, namespace string) string {
-	if strings.Contains(message, "exceeded quota") || strings.Contains(message, "failed quota") {
+	if strings.Contains(message, "failed quota") { // a higher quota does not help
+		return "A quota of the namespace demands requests or limits that these pods do not have: add a LimitRange with defaults to the namespace, or exempt the namespaces " +
+			prefix + "* from the quota"
+	}
+	if strings.Contains(message, "exceeded quota") {
 		return fmt.Sprintf("A quota of the namespace is exceeded: see `kubectl describe quota -n %s`; raise it, or reduce server.replicas, server.cpus or server.memory", namespace)
 	}
 	if strings.Contains(message, "violates PodSecurity") {
