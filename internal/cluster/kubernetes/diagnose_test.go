@@ -52,7 +52,7 @@ func TestDiagnoseNamesReasonAndRemedy(t *testing.T) {
 			[]string{"ReplicaSet greeter-1-x", "exceeded quota: q", "kubectl describe quota -n ns"},
 		},
 		"pod security": {
-			nil, []*corev1.Event{warning("Job", "caller-1", "FailedCreate", `pods "a" is forbidden: violates PodSecurity "restricted:latest"`)}, []string{"pod security rejects"},
+			nil, []*corev1.Event{warning("Job", "caller-1", "FailedCreate", `pods "a" is forbidden: violates PodSecurity "restricted:latest"`)}, []string{"enforce the restricted Pod Security Standard"},
 		},
 		"an account without permission": {
 			nil, []*corev1.Event{warning("Job", "caller-1", "FailedCreate", `pods is forbidden: User "u" cannot create resource "pods" in API group "" in the namespace "ns"`)},

@@ -33,7 +33,7 @@ func advise(message, namespace string) string {
 		return fmt.Sprintf("A quota of the namespace is exceeded: see `kubectl describe quota -n %s`; raise it, or reduce server.replicas, server.cpus or server.memory", namespace)
 	}
 	if strings.Contains(message, "violates PodSecurity") {
-		return "The cluster's pod security rejects such pods: ask its administrator to allow them in namespaces " + prefix + "*"
+		return "The namespaces " + prefix + "* enforce the restricted Pod Security Standard: change the pods' template to obey it, or exempt these namespaces from what changes their pods (a mesh, an admission webhook)"
 	}
 	if found := cannot.FindStringSubmatch(message); found != nil {
 		resource, sub, _ := strings.Cut(found[2], "/")

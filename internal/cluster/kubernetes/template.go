@@ -158,6 +158,9 @@ func needs(pod corev1.PodSpec, replaced []string) (all []string) {
 		for _, port := range c.Ports {
 			add(port.HostPort != 0, "the port %d of the node for container %s", port.HostPort, c.Name)
 		}
+		for _, setting := range forbiddenInContainer(c.SecurityContext) {
+			add(true, "%s for container %s", setting, c.Name)
+		}
 		if s := c.SecurityContext; s != nil {
 			add(s.Privileged != nil && *s.Privileged, "a privileged container, %s", c.Name)
 			add(s.RunAsUser != nil && *s.RunAsUser == 0, "the user root in container %s", c.Name)
@@ -178,7 +181,7 @@ func needs(pod corev1.PodSpec, replaced []string) (all []string) {
 	add(pod.HostNetwork || pod.HostPID || pod.HostIPC, "the network or the processes of their node")
 	add(len(pod.ResourceClaims) > 0, "resource claims")
 	add(pod.SecurityContext != nil && pod.SecurityContext.RunAsUser != nil && *pod.SecurityContext.RunAsUser == 0, "the user root")
-	return all
+	return append(all, forbiddenInPod(pod.SecurityContext)...)
 }
 
 // isCopied reports whether the pods of a copy find the contents of a volume.

@@ -222,6 +222,20 @@ func TestACopyOfAPortWithTwoNamesIsCreated(t *testing.T) {
 	}
 }
 
+// What the restricted standard allows is copied as it is.
+func TestATemplateKeepsTheProfilesThatAreAllowed(t *testing.T) {
+	text := strings.NewReplacer("terminationGracePeriodSeconds: 5", `securityContext: {seccompProfile: {type: Localhost, localhostProfile: a.json},
+        appArmorProfile: {type: RuntimeDefault}, seLinuxOptions: {type: container_t, level: "s0"}, sysctls: [{name: net.ipv4.tcp_rmem, value: "1"}]}`,
+		"runAsUser: 1000", "procMount: Default").Replace(ordersTemplate)
+	c, err := adapt(readDeployment(t, text), copySpec())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := c.template.Spec.SecurityContext; s.SeccompProfile.Type != corev1.SeccompProfileTypeLocalhost || len(s.Sysctls) != 1 {
+		t.Errorf("the copy has %+v, want the profiles and the kernel parameter of the template", s)
+	}
+}
+
 func TestATemplateThatNeedsMoreIsRefused(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"value: hello", "valueFrom: {secretKeyRef: {name: db, key: url}}", "the variable GREETING of container server from a Secret"},
@@ -231,6 +245,14 @@ func TestATemplateThatNeedsMoreIsRefused(t *testing.T) {
 		{"runAsUser: 1000", "privileged: true", "a privileged container, log"},
 		{"runAsUser: 1000", "capabilities: {add: [NET_ADMIN]}", "the capability NET_ADMIN for container log"},
 		{"terminationGracePeriodSeconds: 5", "hostNetwork: true", "the network or the processes of their node"},
+		{"terminationGracePeriodSeconds: 5", "securityContext: {seccompProfile: {type: Unconfined}}", "the seccomp profile Unconfined"},
+		{"runAsUser: 1000", "seccompProfile: {type: Unconfined}", "the seccomp profile Unconfined for container log"},
+		{"runAsUser: 1000", "appArmorProfile: {type: Unconfined}", "the AppArmor profile Unconfined for container log"},
+		{"terminationGracePeriodSeconds: 5", "securityContext: {appArmorProfile: {type: Unconfined}}", "the AppArmor profile Unconfined"},
+		{"runAsUser: 1000", "procMount: Unmasked", "the whole of /proc for container log"},
+		{"runAsUser: 1000", "seLinuxOptions: {type: spc_t}", "the SELinux options user \"\", role \"\", type \"spc_t\" for container log"},
+		{"terminationGracePeriodSeconds: 5", "securityContext: {seLinuxOptions: {user: root}}", "the SELinux options user \"root\", role \"\", type \"\""},
+		{"terminationGracePeriodSeconds: 5", "securityContext: {sysctls: [{name: net.ipv4.tcp_syncookies, value: \"1\"}, {name: net.core.somaxconn, value: \"1\"}]}", "need\n  the kernel parameter net.core.somaxconn\n"},
 		{"name: grpc,", "name: main,", "the container server of shop/orders has 2 TCP ports, none with the name grpc or http: set server.port"},
 	} {
 		_, err := adapt(readDeployment(t, strings.Replace(ordersTemplate, c.old, c.new, 1)), copySpec())
