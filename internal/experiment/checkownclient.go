@@ -13,6 +13,9 @@ func (d *document) checkOwnClient(config Config, n *node, wrong *problems) {
 			wrong.add(at.at, "caller.%s is of rpclab's callers, and caller.command makes its calls itself: remove it", field)
 		}
 	}
+	if limits := config.Caller.Limits; limits != nil && limits.Ports > 0 {
+		wrong.add(caller.get("limits").get("ports").at, "rpclab cannot limit the local ports of caller.command, which opens its own connections: remove limits.ports")
+	}
 	if config.Caller.Channel.Mode != "shared" {
 		wrong.add(caller.get("channel").at, "caller.command opens its own channels: remove caller.channel")
 	}

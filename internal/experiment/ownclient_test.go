@@ -18,6 +18,7 @@ func TestErrorsOfOwnClients(t *testing.T) {
 		"a kind too":             {arm("route: direct, caller: {command: [./mine], kind: wire}"), []string{"caller accepts only one of command and kind"}},
 		"an empty command":       {arm("route: direct, caller: {command: []}"), []string{"caller.command is empty: set the program and its arguments"}},
 		"settings of ours":       {arm("route: direct, caller: {command: [./mine], hedge: {}}"), []string{"caller.hedge is of rpclab's callers, and caller.command makes its calls itself: remove it"}},
+		"ports of ours":          {arm("route: direct, caller: {command: [./mine], limits: {memory: 64Mi, ports: 20}}"), []string{"rpclab cannot limit the local ports of caller.command, which opens its own connections: remove limits.ports"}},
 		"channels of ours":       {arm("route: direct, caller: {command: [./mine], channel: per-call}"), []string{"caller.command opens its own channels: remove caller.channel"}},
 		"a policy":               {arm("route: headless, policy: round_robin, caller: {command: [./mine]}"), []string{"the client of caller.command chooses its policy itself on the route headless: remove policy"}},
 		"a route for Go":         {arm("route: endpointslice, caller: {command: [./mine]}"), []string{"only rpclab's callers in Go support the route endpointslice: use direct, headless, or a route with a proxy"}},
