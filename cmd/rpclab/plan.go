@@ -199,8 +199,8 @@ func (f planner) earlier(ctx context.Context, plan lab.Plan) (same []result.Earl
 // clusterOf and conditionsOf are what the command of a run has besides its [experiment.Options]: the flags that select
 // the cluster, and those that decide its outcome. Without gates, the number of rounds would not be fixed.
 func clusterOf(flags *pflag.FlagSet) string {
-	on := ""
-	if kind := flags.Lookup("on").Value.String(); kind != "local" {
+	on, flag := "", flags.Lookup("on")
+	if kind := flag.Value.String(); kind != "local" || flag.DefValue != "local" { // the plugin has another default
 		on = " --on " + kind
 	}
 	return on + repeated(flags, "kubeconfig", "context", "image", "load-image")

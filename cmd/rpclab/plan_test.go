@@ -81,6 +81,32 @@ func TestThePlanNamesTheLiveServiceThatItsEventsChange(t *testing.T) {
 	}
 }
 
+// The default of the plugin is --on kubernetes, so the command of a plan names its cluster, and --pilot needs --on local.
+func TestThePluginPlansRunsOnTheClusterThatItPlanned(t *testing.T) {
+	t.Setenv(configVariable, os.DevNull)
+	for args, want := range map[string]string{"--on local": " --on local", "": " --on kubernetes", "--on local --quick": " --on local"} {
+		var out strings.Builder
+		command := root()
+		asPlugin(command, pluginProgram)
+		command.SetOut(&out)
+		command.SetArgs(append([]string{"run", "channels", "--plan", "--no-store", "--json", "-"}, strings.Fields(args)...))
+		err := command.Execute()
+		var plan result.Plan
+		if err == nil {
+			err = json.Unmarshal([]byte(out.String()), &plan)
+		}
+		if err != nil || !strings.HasSuffix(plan.Command, want) || !strings.HasSuffix(plan.Pilot, want) {
+			t.Errorf("%q (%v): command %s, pilot %s; want …%s", args, err, plan.Command, plan.Pilot, want)
+		}
+	}
+	command := root()
+	asPlugin(command, pluginProgram)
+	command.SetArgs([]string{"run", "channels", "--plan", "--no-store", "--pilot"})
+	if err := command.Execute(); exitCode(err) != exitUsage || !strings.Contains(err.Error(), "add --on local") {
+		t.Errorf("--pilot on Kubernetes ends with %v; want the remedy --on local", err)
+	}
+}
+
 // A plan refuses the gates that its run would refuse.
 func TestAPlanChecksItsGates(t *testing.T) {
 	t.Setenv(configVariable, os.DevNull)

@@ -159,7 +159,7 @@ func runExperiment(c *cobra.Command, name string, f runFlags) error {
 		return usageError{errors.New("--pilot measures the noise of this machine for a plan: add --plan")}
 	}
 	if f.pilot && given("pilot") && f.on != "local" {
-		return usageError{errors.New("--pilot measures the noise of this machine: leave out --on")}
+		return usageError{errors.New("--pilot measures the noise of this machine, and not of Kubernetes: add --on local")}
 	}
 	rest := clusterOf(c.Flags()) + conditionsOf(c.Flags())
 	if f.planOnly {

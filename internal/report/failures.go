@@ -30,7 +30,7 @@ func failures(p *page, d result.Document) {
 			if limit != "" {
 				limit = " (" + limit + ")"
 			}
-			said = append(said, fmt.Sprintf("%s, %s: no measurement%s%s%s", name, failed.Where(), limit, failed.Before(), cut(clean(failed.Reason), 400)))
+			said = append(said, fmt.Sprintf("%s, %s: no measurement%s%s%s", name, failed.Where(), limit, failed.Before(), cut(clean(failed.Reason), longestMessage)))
 		}
 	}
 	if len(said) == 0 {
@@ -45,6 +45,9 @@ func failures(p *page, d result.Document) {
 		p.item(text)
 	}
 }
+
+// longestMessage is how many characters a report shows of what a program wrote before it ended. The result has all.
+const longestMessage = 400
 
 // Messages are the messages with which the calls of an arm failed with a code. A limit that a message names follows it
 // in parentheses.
@@ -91,6 +94,6 @@ func warnings(p *page, d result.Document) {
 	}
 	p.heading("Warnings")
 	for _, warning := range all {
-		p.alarm(clean(warning))
+		p.alarm(cut(clean(warning), longestMessage))
 	}
 }
