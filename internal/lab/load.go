@@ -85,6 +85,9 @@ func (l loader) load(ctx context.Context, measured result.Trial, o loadRequest) 
 	sinceStart, own := endProcessors()
 	found, foundKnown := endFound()
 	measured.Lost = l.bed.failures()
+	if len(measured.Lost) == 0 && len(l.trial.Events) == 0 { // else these may be the reason
+		addLost(&measured, changedByOthers(endpoints.stop()))
+	}
 	r := analysis.Record{
 		Config: l.trial.Config, CallsBackends: l.trial.library.callsBackends(), BackendsUnknown: unknown != "", OwnNames: ownNames, Start: start, Callers: l.callers.records(shares), Merged: merged,
 		Events: performed, Endpoints: endpoints.stop(), Servers: servers.Usage(), JVMs: jvms, Interrupted: interrupted,

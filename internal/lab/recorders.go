@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -158,6 +159,34 @@ func (h *endpointHistory) stop() []cluster.Snapshot {
 	h.cancel()
 	h.done.Wait()
 	return h.sets
+}
+
+// changedByOthers says which backends left and joined during a load that has no events; empty: none did. The first set is
+// from before the load.
+func changedByOthers(history []cluster.Snapshot) []string {
+	var removed, added []string
+	at := func(all []cluster.Endpoint, id string) int {
+		return slices.IndexFunc(all, func(e cluster.Endpoint) bool { return e.ID == id })
+	}
+	before := history[0]
+	for _, later := range history[1:] {
+		for _, old := range before.Ready() {
+			i := at(later.Endpoints, old.ID)
+			if (i < 0 || later.Endpoints[i].Terminating) && !slices.Contains(removed, old.ID) {
+				removed = append(removed, old.ID)
+			}
+		}
+		for _, e := range later.Ready() {
+			if at(before.Endpoints, e.ID) < 0 && !slices.Contains(added, e.ID) {
+				added = append(added, e.ID)
+			}
+		}
+	}
+	if len(removed)+len(added) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("backends changed during the load, but the trial has no events (removed: %s; added: %s): somebody else replaced or scaled them, and balance and latency contain that; repeat the run without such changes",
+		cmp.Or(strings.Join(removed, ", "), "none"), cmp.Or(strings.Join(added, ", "), "none"))}
 }
 
 // recordProcessors reads the processors' counters and the CPU time of this process. The returned

@@ -3,6 +3,7 @@ package lab
 import (
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"rpclab/internal/cluster"
@@ -41,6 +42,31 @@ func TestOtherProgramsAreNotKnownIfABackendIsNot(t *testing.T) {
 		_, known := end()
 		if i := withOthers(&result.Interference{Others: new(0.5)}, known); known != c.known || (i.Others != nil) != c.known {
 			t.Errorf("%s: known %t, others %v; want known %t", name, known, i.Others, c.known)
+		}
+	}
+}
+
+// A backend that is deleted leaves as terminating, and its successor is not ready at first. One that is only not ready for
+// a while is the same backend, and one that was leaving before the load belongs to an earlier change.
+func TestBackendsThatOthersChangeAreNamed(t *testing.T) {
+	set := func(all ...cluster.Endpoint) cluster.Snapshot { return cluster.Snapshot{Endpoints: all} }
+	a, b, c := cluster.Endpoint{ID: "a", Serving: true}, cluster.Endpoint{ID: "b", Serving: true}, cluster.Endpoint{ID: "c", Serving: true}
+	leaving, starting, unready := b, c, b
+	leaving.Terminating, starting.Serving, unready.Serving = true, false, false
+	for name, test := range map[string]struct {
+		history []cluster.Snapshot
+		want    string // part of the text; empty: none
+	}{
+		"no change":      {[]cluster.Snapshot{set(a, b)}, ""},
+		"not ready":      {[]cluster.Snapshot{set(a, b), set(a, unready), set(a, b)}, ""},
+		"leaves already": {[]cluster.Snapshot{set(a, leaving), set(a)}, ""},
+		"replaced":       {[]cluster.Snapshot{set(a, b), set(a, leaving, starting), set(a, leaving, c), set(a, c)}, "(removed: b; added: c)"},
+		"deleted":        {[]cluster.Snapshot{set(a, b), set(a)}, "(removed: b; added: none)"},
+		"scaled":         {[]cluster.Snapshot{set(a), set(a, b, c)}, "(removed: none; added: b, c)"},
+	} {
+		got := changedByOthers(test.history)
+		if (len(got) == 0) != (test.want == "") || !strings.Contains(strings.Join(got, ""), test.want) {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}
 }

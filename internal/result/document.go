@@ -319,7 +319,7 @@ type Trial struct {
 	Unknown string `json:"unknown,omitempty"`
 	// Files are the configuration files, as in [Arm], in the first trial of an unfinished run.
 	Files map[string]string `json:"files,omitempty"`
-	// Lost names the backends that exited unexpectedly or did not start, and why.
+	// Lost names the backends that exited unexpectedly, did not start, or were changed by others.
 	Lost     []string  `json:"lost,omitempty"`
 	Timeline *Timeline `json:"timeline,omitempty"`
 	// LatencyOverTime is the latency by second, or by longer intervals in a long load; nil: not
