@@ -42,6 +42,12 @@ func (s affectedBackends) stillCalled(line measure.Timeline, from, to int) bool 
 	return float64(theirs) > float64(len(s.ids))/float64(s.ready)/2*float64(due(line, from, to))
 }
 
+// tooShort reports whether the intervals end before callers that did not avoid those backends in the first second could
+// show that they do later.
+func (s affectedBackends) tooShort(line measure.Timeline) bool {
+	return s.to < s.from+2*quietIntervals && !s.stillCalled(line, s.from+quietIntervals, s.to)
+}
+
 // avoided returns the interval from which callers avoided those backends. They avoid them if stillCalled
 // is false for every one-second window that begins in the next second, or up to the next event. A window
 // in which no call was due ends the sequence. If the backends were still called within the first window,

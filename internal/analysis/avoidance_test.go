@@ -76,6 +76,35 @@ func TestAvoidedIsWhenCallersStopCallingTheAffectedBackends(t *testing.T) {
 	}
 }
 
+// Callers that stop calling a killed backend show it only if calls are due for more than a second after the kill.
+func TestTooLittleTimeAfterAnEventDoesNotShowWhetherCallersAvoidABackend(t *testing.T) {
+	kill, slow := experiment.Event{Kill: 1}, experiment.Event{Slow: &experiment.Slow{Backends: 1}}
+	for name, c := range map[string]struct {
+		event  experiment.Event
+		b0, b1 []uint64
+		lost   []uint64
+		want   bool
+	}{
+		"a load that ends a second later":               {kill, after2s(10), after2s(10, [2]int{10, 10}), after2s(0, [2]int{1, 9}), true},
+		"calls are lost at first":                       {kill, after2s(10), after2s(10, [2]int{15, 10}), after2s(0, [2]int{8, 1}), true},
+		"calls are lost until the end":                  {kill, after2s(10), after2s(10, [2]int{15, 10}), after2s(0, [2]int{15, 1}), false},
+		"a longer load":                                 {kill, after2s(10), after2s(10, [2]int{60, 10}), after2s(0, [2]int{60, 1}), false},
+		"a slow backend":                                {slow, after2s(10, [2]int{10, 10}), after2s(10, [2]int{10, 10}), nil, true},
+		"a slow backend that keeps its calls":           {slow, after2s(10, [2]int{60, 10}), after2s(10, [2]int{60, 10}), nil, false},
+		"callers stop at once, and there is time":       {kill, after2s(10), after2s(10, [2]int{12, 10}), after2s(0, [2]int{12, 0}), false},
+		"a backend that callers have not called at all": {kill, nil, after2s(10, [2]int{10, 10}), nil, false},
+	} {
+		seen := measure.Measurement{Started: began, Elapsed: 8 * time.Second, Timeline: measure.Timeline{
+			Due: map[string][]uint64{"b0": c.b0, "b1": c.b1}, Lost: c.lost,
+		}}
+		acts := []PerformedEvent{{Event: c.event, Time: after(2030 * time.Millisecond), Backends: []string{"b0"}}}
+		got := outcomes(acts, seen, []cluster.Snapshot{set(after(-time.Second), "b0", "b1")})[0]
+		if got.AvoidedUnknown != c.want {
+			t.Errorf("%s: unknown is %t (avoided %v), want %t", name, got.AvoidedUnknown, got.Took.Avoided, c.want)
+		}
+	}
+}
+
 // A backend that gets a random fifth of its share is avoided, whatever single intervals look like.
 func TestAvoidanceDoesNotDependOnChance(t *testing.T) {
 	for seed := range uint64(200) {

@@ -63,7 +63,7 @@ func withoutBackends(events []result.Event) []result.Event {
 		e := &events[i]
 		e.BackendsUnknown = true
 		e.Took.FirstCall, e.Took.Avoided, e.Took.BalanceRestored, e.Took.BalanceNote, e.Took.BalanceCause = nil, nil, nil, "", nil
-		e.CalledBefore, e.AnsweredByAffected, e.Answered = nil, 0, 0
+		e.CalledBefore, e.AnsweredByAffected, e.Answered, e.AvoidedUnknown = nil, 0, 0, false
 	}
 	return events
 }
@@ -114,6 +114,8 @@ func setAvoidance(e *result.Event, a PerformedEvent, from, to int, seen measure.
 	e.Answered, e.AnsweredByAffected = answered(line, s.from, s.to), s.answeredByAffected(line, s.from, s.to)
 	if i, ok := s.avoided(line); ok {
 		e.Took.Avoided = new(result.Milliseconds(wholeIntervals(time.Duration(i)*measure.TimelineInterval - a.Time.Sub(seen.Started))))
+	} else {
+		e.AvoidedUnknown = *e.CalledBefore && s.tooShort(line)
 	}
 }
 

@@ -117,6 +117,25 @@ func TestTheAnswerNamesEventsNeverPerformed(t *testing.T) {
 	}
 }
 
+// A load that ends within a second of an event does not show that an arm never stopped calling the affected backends.
+func TestTooLittleTimeAfterAnEventIsNoFailureOfTheArm(t *testing.T) {
+	kill := result.Event{Arm: "a", Round: 1, What: "kill 1", Action: result.ActionKill, Count: 1, Ready: 2, Affected: []string{"b0"}, CalledBefore: new(true), AvoidedUnknown: true, Failed: 1}
+	d := result.Document{Arms: []result.Arm{{Name: "a"}, {Name: "b"}}, Events: []result.Event{kill}}
+	avoiding := kill
+	avoiding.Arm, avoiding.AvoidedUnknown, avoiding.Took.Avoided = "b", false, new(100.0)
+	for _, events := range [][]result.Event{{kill}, {kill, avoiding}} {
+		d.Events = events
+		p := &page{}
+		recoveryTable(p, d, 9)
+		if all := recoveries(d); len(all) != 1 || all[0].text("a") != tooShort || !strings.Contains(p.blocks[len(p.blocks)-1].text, tooShort+": the next event") {
+			t.Errorf("the recoveries are %+v, want %q for a and its explanation: %+v", all, tooShort, p.blocks)
+		}
+		if got := answerOfEvents(d); strings.Contains(got, "never") || strings.Contains(got, "a stopped") {
+			t.Errorf("the answer is %q, want nothing about whether a stopped calling the backend", got)
+		}
+	}
+}
+
 // The result in which no arm recovers from an event must not read better than the one in which some do.
 func TestAnEventFromWhichNoArmRecoversIsShown(t *testing.T) {
 	arms := []result.Arm{{Name: "a"}, {Name: "b"}}

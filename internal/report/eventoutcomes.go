@@ -99,6 +99,7 @@ type eventOutcome struct {
 	unrestored           []result.Took    // of the rounds whose balance was not restored
 	unfinished           bool             // in any round, when the load ended
 	backendsUnknown      bool             // in any round
+	tooShort             bool             // in any round, to tell whether callers avoided the affected backends
 	errors               []string         // of the rounds in which rpclab did not perform the event
 }
 
@@ -164,6 +165,7 @@ func (o *eventOutcome) add(e result.Event) {
 	o.late += e.Late
 	o.added, o.affects = o.added || e.Added > 0, o.affects || len(e.Affected) > 0
 	o.unfinished = o.unfinished || e.Unfinished != nil
+	o.tooShort = o.tooShort || e.AvoidedUnknown
 	o.backendsUnknown = o.backendsUnknown || e.BackendsUnknown
 	if e.CalledBefore != nil && (o.called == nil || !*o.called) {
 		o.called = e.CalledBefore
@@ -195,6 +197,14 @@ func (o *eventOutcome) typical(step int) float64 {
 		return math.Inf(1)
 	}
 	return median(o.took[step])
+}
+
+// whyUnknown is what the table shows in place of a time that was not observed because nothing could show it; "": it could.
+func (o *eventOutcome) whyUnknown(step int) string {
+	if step == avoided && o.tooShort && math.IsInf(o.typical(step), 1) {
+		return tooShort
+	}
+	return ""
 }
 
 // isUntouched reports whether an arm whose recovery was not observed had nothing to recover from.

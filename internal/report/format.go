@@ -21,6 +21,9 @@ const none = "–"
 // never is a time that did not end.
 const never = "never"
 
+// tooShort is a time that the next event, or the last call, came too soon to show.
+const tooShort = "too short"
+
 // notKnown is a value that rpclab could not measure.
 const notKnown = "?"
 

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -30,7 +31,7 @@ type recovery struct {
 	took       map[string][]float64 // by arm, of its cells, +Inf if not observed; without cells that had nothing to recover from
 	resends    map[string]bool      // arms whose callers send calls again, in any cell
 	failed     map[string]bool      // arms in which rpclab could not perform the event, in any cell
-	unknown    map[string]bool      // arms of which rpclab does not know which backends answered, in any cell
+	unknown    map[string]string    // why a time is not known, by arm, in any cell: as the table shows it
 	unfinished bool                 // in any round of any arm
 }
 
@@ -51,7 +52,7 @@ func recoveries(d result.Document) (all []recovery) {
 		if !is {
 			continue
 		}
-		r := recovery{what: mine[0].what, action: mine[0].action, count: mine[0].count, resets: mine[0].resets, step: step, took: map[string][]float64{}, resends: map[string]bool{}, failed: map[string]bool{}, unknown: map[string]bool{}}
+		r := recovery{what: mine[0].what, action: mine[0].action, count: mine[0].count, resets: mine[0].resets, step: step, took: map[string][]float64{}, resends: map[string]bool{}, failed: map[string]bool{}, unknown: map[string]string{}}
 		for _, o := range mine {
 			r.unfinished = r.unfinished || o.unfinished
 			took := o.typical(step)
@@ -60,13 +61,15 @@ func recoveries(d result.Document) (all []recovery) {
 			case !o.isPerformed():
 				r.failed[o.arm] = true
 			case o.backendsUnknown && step != recovered:
-				r.unknown[o.arm] = true
+				r.unknown[o.arm] = notKnown
 			case step != firstCall && math.IsInf(took, 1) && o.isUntouched():
+			case o.whyUnknown(step) != "":
+				r.unknown[o.arm] = o.whyUnknown(step)
 			default:
 				r.took[o.arm] = append(r.took[o.arm], took)
 			}
 		}
-		if observed || len(r.took) > 0 {
+		if observed || len(r.took) > 0 || slices.Contains(slices.Collect(maps.Values(r.unknown)), tooShort) {
 			all = append(all, r)
 		}
 	}
@@ -150,6 +153,9 @@ func recoveryTable(p *page, d result.Document, most int) {
 	if shown(notKnown) {
 		notes = append(notes, notKnown+": rpclab does not know which backends answered.")
 	}
+	if shown(tooShort) {
+		notes = append(notes, tooShort+": the next event, or the last call, came too soon after the event.")
+	}
 	if shown(none) {
 		notes = append(notes, none+": not affected.")
 	}
@@ -186,8 +192,8 @@ func (r recovery) until() string {
 func (r recovery) text(arm string) string {
 	took := r.took[arm]
 	switch {
-	case r.unknown[arm]:
-		return notKnown
+	case r.unknown[arm] != "":
+		return r.unknown[arm]
 	case len(took) == 0 && r.failed[arm]:
 		return notPerformed
 	case len(took) == 0:
@@ -309,7 +315,7 @@ func (r recovery) inWords(d result.Document) string {
 	for _, name := range armNames(d) {
 		took := r.took[name]
 		switch {
-		case len(took) == 0 || r.unknown[name]:
+		case len(took) == 0 || r.unknown[name] != "":
 		case math.IsInf(slices.Max(took), 1):
 			didNot = append(didNot, clean(name))
 		case r.resends[name]:

@@ -34,6 +34,9 @@ type Event struct {
 	// CalledBefore says whether the affected backends answered calls of the second before the event. If not,
 	// callers could not avoid them. nil: not known, or no backend was affected.
 	CalledBefore *bool `json:"called_before,omitempty"`
+	// AvoidedUnknown says that the next event, or the last call, came too soon after this event to tell whether
+	// callers avoided the affected backends.
+	AvoidedUnknown bool `json:"avoided_unknown,omitempty"`
 	// BackendsUnknown says that rpclab does not know which backends answered. Then times and counts of
 	// calls to certain backends are not known either.
 	BackendsUnknown bool   `json:"backends_unknown,omitempty"`
