@@ -245,6 +245,33 @@ func TestTheAnswerSaysThatARolloutWasNotComplete(t *testing.T) {
 	}
 }
 
+// A rollout to a version that does not start is not the fault of a short load, and clients do right to call the old backends.
+func TestTheAnswerNamesTheVersionThatDidNotStart(t *testing.T) {
+	w := sampleArms()
+	d := small(5, w[0], w[1])
+	lost := "server one-2 at 127.0.0.1:7 did not start: exit status 1; its command, in /y:\n  ./server\nits last lines:\n  starting\n  open nope: no such file or directory"
+	for i := range d.Arms {
+		a := &d.Arms[i]
+		a.Trials[0].Lost = []string{lost, "the rollout of one ended before all backends were replaced: " + lost}
+		d.Events = append(d.Events, result.Event{Arm: a.Name, Cell: a.Cell, Round: a.Trials[0].Round, What: "roll to two", Action: result.ActionRoll,
+			Affected: []string{"one-0"}, Ready: 1, CalledBefore: new(true), Answered: 9, AnsweredByAffected: 9, Unfinished: &result.Unfinished{Of: 1}})
+	}
+	did := "server one-2 at 127.0.0.1:7 did not start: exit status 1 (open nope: no such file or directory)"
+	if got, want := Answer(d), "No route lost a call, but the rollout was not complete in new-channel and shared: "+did+"."; got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	p := &page{}
+	recoveryTable(p, d, 9)
+	if all := recoveries(d); len(all) != 1 || all[0].text("shared") != notComplete || !strings.Contains(p.blocks[len(p.blocks)-1].text, notComplete+": ") {
+		t.Errorf("the recoveries are %+v, want %q for shared and its explanation: %+v", all, notComplete, p.blocks)
+	}
+	d.Arms[0].Trials[0].Lost = nil // its load ended first
+	want := "No route lost a call, but the load ended before the rollout was complete in " + d.Arms[0].Name + ", and the rollout was not complete in " + d.Arms[1].Name + ": " + did + "."
+	if got := Answer(d); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
 // Calls that an event would have cost are not lost if rpclab could not perform it.
 func TestTheAnswerSaysThatAnEventWasNotPerformed(t *testing.T) {
 	w := sampleArms()

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -246,19 +247,51 @@ func unperformedInWords(d result.Document) string {
 	return "rpclab could not perform " + and(events.list) + " in " + listed(arms.list, mostNamed)
 }
 
-// unfinishedInWords says which rollouts and scalings the load did not see to their end, so that calls
-// may be lost after it; "": none.
-func unfinishedInWords(d result.Document) string {
-	var events, arms distinct
+// unfinishedInWords says which rollouts and scalings were not complete at the end of the load, so that calls may be lost
+// after it, and which backends did not start, if that may be why; "": none.
+func unfinishedInWords(d result.Document) (text string) {
+	var short, ended struct{ events, arms distinct }
+	why := ""
 	for _, e := range d.Events {
 		if e.Unfinished == nil {
 			continue
 		}
-		events.add(map[bool]string{true: "the rollout", false: clean(e.What)}[e.Action == result.ActionRoll])
-		arms.add(clean(e.Arm))
+		all, lost := &short, lostBackend(d, e)
+		if lost != "" {
+			all, why = &ended, cmp.Or(why, lost)
+		}
+		all.events.add(map[bool]string{true: "the rollout", false: clean(e.What)}[e.Action == result.ActionRoll])
+		all.arms.add(clean(e.Arm))
 	}
-	if len(events.list) == 0 {
-		return ""
+	conjunction := ", but "
+	if len(short.events.list) > 0 {
+		text = conjunction + "the load ended before " + and(short.events.list) + " was complete in " + listed(short.arms.list, mostNamed)
+		conjunction = ", and "
 	}
-	return ", but the load ended before " + and(events.list) + " was complete in " + listed(arms.list, mostNamed)
+	if len(ended.events.list) > 0 {
+		text += conjunction + and(ended.events.list) + " was not complete in " + listed(ended.arms.list, mostNamed) + ": " + why
+	}
+	return text
+}
+
+// lostBackend names the first backend that exited or did not start in the trial of an event, with the end of its log;
+// "": there is none.
+func lostBackend(d result.Document, e result.Event) string {
+	for _, a := range d.Arms {
+		for _, t := range a.Trials {
+			if a.Name != e.Arm || a.Cell.Key() != e.Cell.Key() || t.Round != e.Round || len(t.Lost) == 0 {
+				continue
+			}
+			const longest = 100 // that an answer quotes
+			what, _, _ := strings.Cut(t.Lost[0], "\n")
+			what, _, _ = strings.Cut(what, "; its command")
+			_, log, logged := strings.Cut(t.Lost[0], "its last lines:\n")
+			if what = cut(clean(what), longest); logged {
+				lines := strings.Split(strings.TrimSpace(log), "\n")
+				what += " (" + cut(clean(strings.TrimSpace(lines[len(lines)-1])), longest) + ")"
+			}
+			return what
+		}
+	}
+	return ""
 }

@@ -201,7 +201,12 @@ func (o *eventOutcome) typical(step int) float64 {
 
 // whyUnknown is what the table shows in place of a time that was not observed because nothing could show it; "": it could.
 func (o *eventOutcome) whyUnknown(step int) string {
-	if step == avoided && o.tooShort && math.IsInf(o.typical(step), 1) {
+	switch {
+	case step != avoided || !math.IsInf(o.typical(step), 1):
+		return ""
+	case o.unfinished:
+		return notComplete
+	case o.tooShort:
 		return tooShort
 	}
 	return ""

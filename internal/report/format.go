@@ -24,6 +24,9 @@ const never = "never"
 // tooShort is a time that the next event, or the last call, came too soon to show.
 const tooShort = "too short"
 
+// notComplete stands for the time until callers avoid backends that rpclab was still replacing at the end of the load.
+const notComplete = "not complete"
+
 // notKnown is a value that rpclab could not measure.
 const notKnown = "?"
 

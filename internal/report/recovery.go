@@ -69,7 +69,7 @@ func recoveries(d result.Document) (all []recovery) {
 				r.took[o.arm] = append(r.took[o.arm], took)
 			}
 		}
-		if observed || len(r.took) > 0 || slices.Contains(slices.Collect(maps.Values(r.unknown)), tooShort) {
+		if observed || len(r.took) > 0 || slices.ContainsFunc(slices.Collect(maps.Values(r.unknown)), func(why string) bool { return why != notKnown }) {
 			all = append(all, r)
 		}
 	}
@@ -155,6 +155,9 @@ func recoveryTable(p *page, d result.Document, most int) {
 	}
 	if shown(tooShort) {
 		notes = append(notes, tooShort+": the next event, or the last call, came too soon after the event.")
+	}
+	if shown(notComplete) {
+		notes = append(notes, notComplete+": backends that rpclab had not replaced yet still served.")
 	}
 	if shown(none) {
 		notes = append(notes, none+": not affected.")
