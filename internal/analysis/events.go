@@ -42,7 +42,8 @@ func outcomes(events []PerformedEvent, seen measure.Measurement, history []clust
 				e.Took.EndpointReady = since(a.Time, added[i].ready)
 			}
 		}
-		if first := firstResponse(a.Time, added[i], seen); first != nil {
+		first, unready := firstResponse(a.Time, added[i], seen, history)
+		if e.CalledUnready = unready; first != nil {
 			e.Took.FirstCall = since(a.Time, *first)
 		}
 		settled := seen
@@ -63,7 +64,7 @@ func withoutBackends(events []result.Event) []result.Event {
 		e := &events[i]
 		e.BackendsUnknown = true
 		e.Took.FirstCall, e.Took.Avoided, e.Took.BalanceRestored, e.Took.BalanceNote, e.Took.BalanceCause = nil, nil, nil, "", nil
-		e.CalledBefore, e.AnsweredByAffected, e.Answered, e.AvoidedUnknown = nil, 0, 0, false
+		e.CalledBefore, e.CalledUnready, e.AnsweredByAffected, e.Answered, e.AvoidedUnknown = nil, false, 0, 0, false
 	}
 	return events
 }
@@ -147,20 +148,31 @@ func convergenceTimes(at, until time.Time, seen measure.Measurement, history []c
 	return t
 }
 
-// firstResponse returns the time of the first response from a backend that the event added or made
-// ready again; nil: there was none.
-func firstResponse(at time.Time, added addition, seen measure.Measurement) (first *time.Time) {
+// firstResponse returns the time of the first response from a backend that the event added or made ready again; nil: there was
+// none. A backend that the client called while it was not ready is not new to it; calledAll: that is so of all these backends.
+func firstResponse(at time.Time, added addition, seen measure.Measurement, history []cluster.Snapshot) (first *time.Time, calledAll bool) {
+	called := 0
 	for _, id := range added.ids {
 		offset, ok := seen.FirstResponse[id]
 		if !ok || seen.Started.Add(offset).Before(at) {
-			offset, ok = nextResponse(seen.Timeline.Backends[id], at.Sub(seen.Started))
+			from := at
+			if unready, ready, is := readyAgain(id, at, history); is {
+				if calledUnready(id, unready, ready, seen) {
+					called++
+					continue
+				}
+				if last := ready.Add(-measure.TimelineInterval); last.After(at) { // so the next interval has the moment when it is ready
+					from = last
+				}
+			}
+			offset, ok = nextResponse(seen.Timeline.Backends[id], from.Sub(seen.Started))
 		}
 		moment := seen.Started.Add(offset)
 		if ok && moment.Before(added.until) && (first == nil || moment.Before(*first)) {
 			first = &moment
 		}
 	}
-	return first
+	return first, called > 0 && called == len(added.ids)
 }
 
 // nextResponse returns the end of the first interval after a time in which responses arrived.

@@ -210,12 +210,13 @@ func converged(t result.Trial) float64 {
 
 // followed is the time in ms until the trial's slowest event that added backends had a call to one of
 // them; +Inf: there was none until another event or the end, NaN: no event added backends. Events that replaced only
-// backends that the client did not call do not count: it needed no new one.
+// backends that the client did not call do not count: it needed no new one. Nor do events that made backends ready which it called
+// all the time.
 func followed(t result.Trial) float64 {
 	slowest := 0.0
 	for _, e := range t.Events {
 		switch {
-		case e.Added == 0 || e.CalledBefore != nil && !*e.CalledBefore:
+		case e.Added == 0 || e.CalledUnready || e.CalledBefore != nil && !*e.CalledBefore:
 		case e.BackendsUnknown:
 			return math.NaN()
 		case e.Took.FirstCall == nil:

@@ -106,6 +106,38 @@ func TestARecoveryCountsEveryCell(t *testing.T) {
 	}
 }
 
+// A client that needed no new backend has no time until it called one: neither a time nor "never".
+func TestAClientThatNeededNoNewBackendHasNoFirstCall(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*result.Event)
+		want   string
+	}{
+		"it called the backend all the time": {func(e *result.Event) { e.CalledUnready = true }, none},
+		"it did not call the killed backend": {func(e *result.Event) { e.CalledBefore = new(false) }, none},
+		"the same, and other calls failed":   {func(e *result.Event) { e.CalledBefore, e.Failed = new(false), 2 }, none},
+		"it did not, and called the new one": {func(e *result.Event) { e.CalledBefore, e.Took.FirstCall = new(false), new(500.0) }, "500 ms"},
+		"it did not find the new one":        {func(*result.Event) {}, never},
+	} {
+		follows := result.Event{Arm: "b", Round: 1, What: "recover", Action: result.ActionRecover, Added: 1, Took: result.Took{FirstCall: new(400.0)}}
+		stays := result.Event{Arm: "a", Round: 1, What: "recover", Action: result.ActionRecover, Added: 1}
+		c.change(&stays)
+		d := result.Document{Arms: []result.Arm{{Name: "a"}, {Name: "b"}}, Events: []result.Event{stays, follows}}
+		all := recoveries(d)
+		if len(all) != 1 || all[0].text("a") != c.want {
+			t.Errorf("%s: the recoveries are %+v, want %q for a", name, all, c.want)
+		}
+		p := &page{}
+		events(p, d)
+		text := ""
+		for _, b := range p.blocks {
+			text += b.text
+		}
+		if got, want := strings.Contains(text, "or the client called it while it was not ready"), stays.CalledUnready; got != want {
+			t.Errorf("%s: the reason is there: %v, want %v:\n%s", name, got, want, text)
+		}
+	}
+}
+
 // If rpclab performed no event at all, the run answers another question than the one asked.
 func TestTheAnswerNamesEventsNeverPerformed(t *testing.T) {
 	d := small(5, sampleArms()[0])

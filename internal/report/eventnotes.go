@@ -18,7 +18,11 @@ func eventNotes(p *page, d result.Document, all []*eventOutcome, unseen bool) {
 	}
 	p.note(strings.TrimSpace(text))
 	if unseen {
-		p.note(none + ": not observed before the next event in half of the rounds or more, or not possible: no backend was added (first call), or the client " +
+		added := "no backend was added"
+		if slices.ContainsFunc(all, func(o *eventOutcome) bool { return o.calledUnready }) {
+			added += ", or the client called it while it was not ready"
+		}
+		p.note(none + ": not observed before the next event in half of the rounds or more, or not possible: " + added + " (first call), or the client " +
 			"called no affected backend before (" + strings.Join(columnsOfAvoided(all), ", ") + ").")
 	}
 	for _, r := range balanceReasons(all).list {

@@ -100,6 +100,7 @@ type eventOutcome struct {
 	unfinished           bool             // in any round, when the load ended
 	backendsUnknown      bool             // in any round
 	tooShort             bool             // in any round, to tell whether callers avoided the affected backends
+	calledUnready        bool             // the client called all added backends while they were not ready, in any round
 	errors               []string         // of the rounds in which rpclab did not perform the event
 }
 
@@ -167,6 +168,7 @@ func (o *eventOutcome) add(e result.Event) {
 	o.unfinished = o.unfinished || e.Unfinished != nil
 	o.tooShort = o.tooShort || e.AvoidedUnknown
 	o.backendsUnknown = o.backendsUnknown || e.BackendsUnknown
+	o.calledUnready = o.calledUnready || e.CalledUnready
 	if e.CalledBefore != nil && (o.called == nil || !*o.called) {
 		o.called = e.CalledBefore
 	}
@@ -178,8 +180,11 @@ func (o *eventOutcome) add(e result.Event) {
 	}
 	for step, v := range [steps]*float64{e.Took.FirstLoss, e.Took.ProxyReady, e.Took.Recovered, e.Took.Avoided, e.Took.EndpointReady, e.Took.ResolverUpdated, e.Took.FirstCall, e.Took.BalanceRestored} {
 		seen := math.Inf(1)
-		if v != nil {
+		switch {
+		case v != nil:
 			seen = *v
+		case step == firstCall && needsNone(e):
+			continue
 		}
 		o.took[step] = append(o.took[step], seen)
 	}
@@ -191,9 +196,15 @@ func (o *eventOutcome) add(e result.Event) {
 // isPerformed reports whether rpclab performed the event in any round.
 func (o *eventOutcome) isPerformed() bool { return len(o.at) > 0 }
 
+// needsNone reports whether the client of an event needed no new backend: it did not call the affected ones, or it called those
+// that became ready all the time.
+func needsNone(e result.Event) bool {
+	return e.CalledUnready || e.CalledBefore != nil && !*e.CalledBefore
+}
+
 // typical is the time in ms from the event to an effect, the median over rounds; +Inf: not observed.
 func (o *eventOutcome) typical(step int) float64 {
-	if !o.isPerformed() {
+	if len(o.took[step]) == 0 {
 		return math.Inf(1)
 	}
 	return median(o.took[step])

@@ -62,7 +62,7 @@ func recoveries(d result.Document) (all []recovery) {
 				r.failed[o.arm] = true
 			case o.backendsUnknown && step != recovered:
 				r.unknown[o.arm] = notKnown
-			case step != firstCall && math.IsInf(took, 1) && o.isUntouched():
+			case step == firstCall && len(o.took[step]) == 0, step != firstCall && math.IsInf(took, 1) && o.isUntouched():
 			case o.whyUnknown(step) != "":
 				r.unknown[o.arm] = o.whyUnknown(step)
 			default:

@@ -37,6 +37,9 @@ type Event struct {
 	// AvoidedUnknown says that the next event, or the last call, came too soon after this event to tell whether
 	// callers avoided the affected backends.
 	AvoidedUnknown bool `json:"avoided_unknown,omitempty"`
+	// CalledUnready says that the client called all added backends while they were not ready. They are not new to it, so there
+	// is no first call.
+	CalledUnready bool `json:"called_unready,omitempty"`
 	// BackendsUnknown says that rpclab does not know which backends answered. Then times and counts of
 	// calls to certain backends are not known either.
 	BackendsUnknown bool   `json:"backends_unknown,omitempty"`
