@@ -77,7 +77,7 @@ func (c Caller) Open(job caller.Job, target caller.Target) (caller.Session, erro
 	}
 	switch {
 	case target.Dial != nil || target.PortableURI == "":
-		return nil, fmt.Errorf("only Go clients support this route to %s: with a caller in %s use direct, forwarder, or a proxy", target.URI, c.Language)
+		return nil, fmt.Errorf("only Go clients support this route to %s: with a caller in %s use direct, headless, forwarder, or a proxy", target.URI, c.Language)
 	case job.Channels.Mode == caller.Pool:
 		return nil, fmt.Errorf("callers in %s do not support a pool of channels: use shared or per-call", c.Language)
 	case job.Hedge != nil:
