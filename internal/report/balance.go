@@ -11,8 +11,9 @@ import (
 	"rpclab/internal/result"
 )
 
-// finding is the balance of one arm in cells with the same pattern.
+// finding is the balance of one arm in cells with the same pattern, in which calls travel in the same way.
 type finding struct {
+	because expectation
 	pattern string // "" in older documents
 	cells   []string
 	spreads []shares
@@ -48,17 +49,17 @@ type statement struct{ name, text string }
 
 // balanceOf describes one arm, given in all its cells.
 func balanceOf(arms []result.Arm) []statement {
-	because := callPath(arms[0])
 	var found []*finding
 	for _, arm := range arms {
 		s, ok := callShares(arm)
 		if !ok {
 			continue
 		}
-		i := slices.IndexFunc(found, func(f *finding) bool { return f.pattern == arm.Balance.Pattern })
+		because := callPath(arm)
+		i := slices.IndexFunc(found, func(f *finding) bool { return f.pattern == arm.Balance.Pattern && f.because == because })
 		if i < 0 {
 			i = len(found)
-			found = append(found, &finding{pattern: arm.Balance.Pattern})
+			found = append(found, &finding{because: because, pattern: arm.Balance.Pattern})
 		}
 		f := found[i]
 		f.cells = append(f.cells, cellName(arm.Cell))
@@ -72,7 +73,7 @@ func balanceOf(arms []result.Arm) []statement {
 		if len(found) > 1 {
 			name += " at " + and(f.cells)
 		}
-		out = append(out, statement{name, because.clause + f.outcome(because.gives)})
+		out = append(out, statement{name, f.because.clause + f.outcome(f.because.gives)})
 	}
 	return out
 }
@@ -174,6 +175,8 @@ func callPath(a result.Arm) expectation {
 	case settings.Caller.Style == "bidi" && settings.Caller.Streams == nil && several*max(connections, 1) == 1:
 		return expectation{"a stream stays on the backend where it started", oneTakesAll}
 	case settings.Caller.Style == "bidi":
+		return expectation{"each stream stays on the backend where it started", ""}
+	case discovers && settings.Gateway == nil && settings.Caller.Stream != nil:
 		return expectation{"each stream stays on the backend where it started", ""}
 	case discovers && a.Channel == "per-call":
 		return expectation{"each call opens a channel that knows every backend and starts at a random one", asChance}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"testing"
 
 	"rpclab/internal/result"
@@ -65,6 +66,26 @@ func TestBalanceIsExplained(t *testing.T) {
 	}
 }
 
+// A sweep over caller.channel changes how calls travel from cell to cell.
+func TestTheBalanceOfEachCellIsExplainedByItsOwnChannel(t *testing.T) {
+	cell := func(channel, pattern string, rate float64, backends map[string]uint64) result.Arm {
+		return onRoute(result.Arm{Name: "x", Route: "clusterip", Channel: channel, Cell: result.Cell{"caller.channel": channel, "load.open.rate": rate},
+			Config:   map[string]any{"caller": map[string]any{"channel": channelSetting(channel)}},
+			Measures: result.Measures{Backends: backends, Balance: result.Balance{Jain: 0.5, PRandom: 0.42, Pattern: pattern}}})
+	}
+	all, both := map[string]uint64{"a": 900, "b": 0}, map[string]uint64{"a": 460, "b": 440}
+	got := balanceOf([]result.Arm{cell("shared", oneTakesAll, 50, all), cell("per-call", asChance, 50, both), cell("per-call", asChance, 100, both), cell("per-call", oneTakesAll, 100, all)})
+	want := []statement{
+		{"x at channel = shared, rate = 50", "one HTTP/2 connection carries every call, so one of 2 backends received all"},
+		{"x at channel = per-call, rate = 50 and channel = per-call, rate = 100",
+			"each call opens a connection, and each connection goes to a random backend, so calls are as uneven as random assignment (lowest p = 0.42)"},
+		{"x at channel = per-call, rate = 100", "each call opens a connection, and each connection goes to a random backend; yet here one of 2 backends received all"},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
 func TestTheBalanceOfStreamsIsExplained(t *testing.T) {
 	for _, c := range []struct {
 		caller map[string]any
@@ -72,6 +93,7 @@ func TestTheBalanceOfStreamsIsExplained(t *testing.T) {
 	}{
 		{map[string]any{"style": "bidi"}, expectation{"a stream stays on the backend where it started", oneTakesAll}},
 		{map[string]any{"style": "bidi", "streams": 3.0}, expectation{"each stream stays on the backend where it started", ""}},
+		{map[string]any{"stream": map[string]any{}}, expectation{"each stream stays on the backend where it started", ""}},
 		{map[string]any{"style": "unary-stream"}, expectation{"the client knows every backend and takes turns", takesTurns}},
 	} {
 		if got := callPath(onRoute(result.Arm{Route: "headless", Channel: "shared", Config: map[string]any{"caller": c.caller}})); got != c.want {
