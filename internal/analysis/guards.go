@@ -108,7 +108,7 @@ func (m metric) short() string {
 // unfitArm returns why an arm's values do not represent the arm.
 func unfitArm(m metric, d result.Document, arm result.Arm) reason {
 	for _, guard := range []func(metric, result.Document, result.Arm) reason{
-		searchedRate, failedTrials, eventLacking, generatorLimited, noCapacity, lostCalls, tooFewCalls, interfered, crowded,
+		searchedRate, failedTrials, eventLacking, generatorLimited, noCapacity, noBalance, lostCalls, tooFewCalls, interfered, crowded,
 	} {
 		if why := guard(m, d, arm); why.text != "" {
 			why.cause.Arm = arm.Name
@@ -163,6 +163,17 @@ func noCapacity(m metric, _ result.Document, arm result.Arm) reason {
 	}
 	return reason{fmt.Sprintf("in %d of %d rounds of %s %s, so the capacity is not known: %s", result.RoundsOf(without), result.RoundsOf(arm.Trials), arm.Name, what, remedy),
 		result.Cause{Kind: result.CauseValue}}
+}
+
+// noBalance rejects arms with a trial of fewer than two backends, or whose backends are not known.
+func noBalance(m metric, _ result.Document, arm result.Arm) reason {
+	for _, t := range arm.Trials {
+		if m.name == "balance" && t.Failed == "" && len(t.Backends) < 2 {
+			why := [...]string{"rpclab does not know which backends answered " + arm.Name, arm.Name + " has one backend"}[len(t.Backends)]
+			return reason{"balance is not compared: " + why, result.Cause{Kind: result.CauseValue}}
+		}
+	}
+	return reason{}
 }
 
 // eventLacking rejects arms with a trial in which rpclab could not perform an event: without its kill, a trial would show

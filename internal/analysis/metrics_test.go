@@ -102,6 +102,11 @@ func TestOneBackendHasNoBalance(t *testing.T) {
 	if v, there := on(d, "balance"); there {
 		t.Errorf("balance has the verdict %s, want none", v.Decision)
 	}
+	d.Headline = []string{"balance"} // then it has one, which says why it decides nothing
+	v, _ := on(d, "balance")
+	if want := "balance is not compared: " + v.A + " has one backend"; v.Decision != "undecided" || v.Reason != want || v.Cause.Kind != result.CauseValue {
+		t.Errorf("the verdict on balance is %s, %q, cause %+v; want undecided: %q", v.Decision, v.Reason, v.Cause, want)
+	}
 }
 
 func TestAProxyIsComparedOnlyWithAProxy(t *testing.T) {
