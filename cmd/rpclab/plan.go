@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"rpclab/internal/analysis"
+	"rpclab/internal/cluster/kubernetes"
 	"rpclab/internal/experiment"
 	"rpclab/internal/lab"
 	"rpclab/internal/measure"
@@ -226,4 +228,24 @@ func repeated(flags *pflag.FlagSet, names ...string) (text string) {
 		}
 	}
 	return text
+}
+
+// disruptions are the events on Services that run already.
+func disruptions(plan experiment.Plan) (all []kubernetes.Disruption) {
+	for _, s := range plan.Services {
+		if s.Server.Service == "" {
+			continue
+		}
+		d := kubernetes.Disruption{Service: s.Server.Service}
+		var texts []string
+		for _, e := range plan.Trials[0].Events { // those of all trials
+			if action, _ := e.Action(); slices.Contains([]string{"kill", "roll", "scale"}, action) {
+				d.Actions, texts = append(d.Actions, action), append(texts, e.String())
+			}
+		}
+		if d.Events = strings.Join(texts, ", "); len(texts) > 0 {
+			all = append(all, d)
+		}
+	}
+	return all
 }

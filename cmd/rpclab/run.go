@@ -376,23 +376,3 @@ func (f runFlags) openKubernetes(ctx context.Context, plan lab.Plan, o *lab.Opti
 	}
 	return kubernetes.New(ctx, api, kubernetes.Options{ID: o.ID, Image: image.name, Architecture: image.architecture, Progress: bar.wait, Note: bar.note, Disruptions: disruptions(plan.Plan)})
 }
-
-// disruptions are the events on Services that run already.
-func disruptions(plan experiment.Plan) (all []kubernetes.Disruption) {
-	for _, s := range plan.Services {
-		if s.Server.Service == "" {
-			continue
-		}
-		d := kubernetes.Disruption{Service: s.Server.Service}
-		var texts []string
-		for _, e := range plan.Trials[0].Events { // those of all trials
-			if action, _ := e.Action(); slices.Contains([]string{"kill", "roll", "scale"}, action) {
-				d.Actions, texts = append(d.Actions, action), append(texts, e.String())
-			}
-		}
-		if d.Events = strings.Join(texts, ", "); len(texts) > 0 {
-			all = append(all, d)
-		}
-	}
-	return all
-}

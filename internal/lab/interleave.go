@@ -181,14 +181,6 @@ func (in *interleaving) runBlock(ctx context.Context, r *interleavedRound, i, n,
 	return nil
 }
 
-func addLost(measured *result.Trial, lost []string) {
-	for _, what := range lost {
-		if !slices.Contains(measured.Lost, what) {
-			measured.Lost = append(measured.Lost, what)
-		}
-	}
-}
-
 // start starts the arms that are not up, warms them up, and returns them. Their first calls, which mostly wait, are
 // made at the same time.
 func (in *interleaving) start(ctx context.Context) (started []*interleavedArm, err error) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"rpclab/internal/analysis"
@@ -220,4 +221,12 @@ func failedTrial(ctx context.Context, measured result.Trial, err error) (result.
 	}
 	measured.Failed = err.Error()
 	return measured, nil
+}
+
+func addLost(measured *result.Trial, lost []string) {
+	for _, what := range lost {
+		if !slices.Contains(measured.Lost, what) {
+			measured.Lost = append(measured.Lost, what)
+		}
+	}
 }

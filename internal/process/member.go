@@ -72,8 +72,9 @@ func killOwned(owner string) {
 	var killed []member
 	for {
 		before := len(killed)
-		for _, m := range owned(owner) {
-			if !slices.Contains(killed, m) {
+		for _, pid := range owned(owner) {
+			m := memberOf(pid)
+			if hasOwner(pid, owner) && !slices.Contains(killed, m) { // still: another process may have got its ID
 				killed = append(killed, m)
 				kill(m)
 			}

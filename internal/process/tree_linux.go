@@ -28,15 +28,11 @@ func Tree(pid int) []int {
 }
 
 // owned returns the processes that started with an owner in [ownersVariable], if this process may read that.
-func owned(owner string) (all []member) {
+func owned(owner string) (all []int) {
 	entries, _ := os.ReadDir("/proc")
 	for _, entry := range entries {
-		pid, err := strconv.Atoi(entry.Name())
-		if err != nil || !hasOwner(pid, owner) {
-			continue
-		}
-		if m := memberOf(pid); hasOwner(pid, owner) { // still: another process may have got its ID
-			all = append(all, m)
+		if pid, err := strconv.Atoi(entry.Name()); err == nil && hasOwner(pid, owner) {
+			all = append(all, pid)
 		}
 	}
 	return all

@@ -9,4 +9,6 @@ func Tree(pid int) []int { return []int{pid} }
 func startTime(int) uint64 { return 0 }
 
 // owned returns none: this system does not report the environment of other processes.
-func owned(string) []member { return nil }
+func owned(string) []int { return nil }
+
+func hasOwner(int, string) bool { return false }

@@ -110,9 +110,6 @@ func choosePort(service *corev1.Service, wanted int) (corev1.ServicePort, error)
 	return corev1.ServicePort{}, fmt.Errorf("server.port: the Service %s/%s has the TCP ports %s: set server.port to one of them", service.Namespace, service.Name, strings.Join(names, ", "))
 }
 
-// isTCP reports whether a port is one of TCP, which is the default. HTTP/3 uses UDP, often at a port of the same number.
-func isTCP(of corev1.Protocol) bool { return of == "" || of == corev1.ProtocolTCP }
-
 func (d *existing) start(ctx, following context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, existingTimeout)
 	defer cancel()

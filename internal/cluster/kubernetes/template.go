@@ -118,6 +118,9 @@ func mainOf(pod *corev1.PodSpec, name string) *corev1.Container {
 	return &pod.Containers[max(i, 0)]
 }
 
+// isTCP reports whether a port is one of TCP, which is the default. HTTP/3 uses UDP, often at a port of the same number.
+func isTCP(of corev1.Protocol) bool { return of == "" || of == corev1.ProtocolTCP }
+
 // containerPort is the TCP port at which a container accepts calls: the wanted one, or the only one, or the one with the
 // name of a protocol.
 func containerPort(main corev1.Container, spec cluster.Spec) (int, error) {
