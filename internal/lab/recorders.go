@@ -185,7 +185,7 @@ func changedByOthers(history []cluster.Snapshot) []string {
 	if len(removed)+len(added) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("backends changed during the load, but the trial has no events (removed: %s; added: %s): somebody else replaced or scaled them, and balance and latency contain that; repeat the run without such changes",
+	return []string{fmt.Sprintf("backends changed during the load, but the trial has no events (removed: %s; added: %s): somebody else, or an autoscaler, replaced or scaled them. Balance and latency contain that change: repeat the run without it, unless you measure it",
 		cmp.Or(strings.Join(removed, ", "), "none"), cmp.Or(strings.Join(added, ", "), "none"))}
 }
 

@@ -19,7 +19,7 @@ import (
 // writeExperiments writes a page for each built-in experiment, and one that lists them. It returns their paths.
 func writeExperiments(root, to string) ([]string, error) {
 	var list strings.Builder
-	list.WriteString("# Experiments\n\nThe built-in experiments. `rpclab run NAME --quick` runs one, scaled down: it takes up to\n30 s, or 2 min with servers in other languages, which it builds once.\n\n" +
+	list.WriteString("# Experiments\n\nThe built-in experiments. `rpclab run NAME --quick` runs one, scaled down. Most end\nwithin a minute, those with servers in other languages, which it builds once, within two.\n\n" +
 		"| experiment | question | takes at least, `--quick` | in full |\n|---|---|---|---|\n")
 	places := []string{"experiments/index.md"}
 	for _, name := range experiments.Names() {
