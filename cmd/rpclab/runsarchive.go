@@ -58,7 +58,7 @@ run. 'rpclab runs import' stores them on another machine.`,
 			if err := writeFile(output, draw); err != nil {
 				return err
 			}
-			fmt.Fprintf(c.OutOrStdout(), "exported %s to %s\n", runCount(len(refs)-len(e.leftOut)), output)
+			fmt.Fprintf(c.OutOrStdout(), "exported %s to %s\n", runCount(len(refs)-len(e.leftOut)-e.removed), output)
 			return e.left()
 		})),
 	}
@@ -74,12 +74,17 @@ type runExport struct {
 	keepPaths bool
 	skip      bool // leave out runs whose documents cannot be read
 	leftOut   []error
+	removed   int // runs that another process removed meanwhile
 }
 
 func (e *runExport) write(ctx context.Context, w io.Writer, runs *storedRuns, refs []string) error {
 	archive := result.NewArchive(w)
 	for _, ref := range refs {
 		d, err := runs.load(ctx, ref)
+		if e.skip && errors.Is(err, result.ErrUnknownRun) {
+			e.removed++
+			continue
+		}
 		if e.skip && (errors.Is(err, result.ErrUnreadable) || errors.Is(err, result.ErrNewer) || errors.Is(err, result.ErrSchema)) {
 			e.leftOut = append(e.leftOut, err)
 			continue
@@ -155,12 +160,15 @@ JSON file that --json wrote. A run that is already stored does not change.`,
 				if err := result.CheckID(d.ID); err != nil {
 					return err
 				}
-				if err := store.Save(context.WithoutCancel(c.Context()), d); err != nil { // whole, also after an interrupt
-					return err
-				}
+				whole := context.WithoutCancel(c.Context()) // also after an interrupt
+				err := store.Save(whole, d)
 				stored[d.ID] = true
-				imported++
-				return nil
+				if err == nil {
+					imported++
+				} else if _, _, missing := store.Get(whole, d.ID); missing == nil { // another process has stored it meanwhile
+					known, err = known+1, nil
+				}
+				return err
 			}
 			err = readRuns(c.InOrStdin(), files[0], save)
 			if err == nil || imported > 0 {
@@ -193,7 +201,7 @@ func readRuns(stdin io.Reader, path string, save func(result.Document) error) er
 	}
 	err := result.ReadArchive(stdin, save)
 	switch {
-	case err == nil, errors.Is(err, result.ErrStore):
+	case err == nil, errors.Is(err, result.ErrStore), errors.Is(err, context.Canceled):
 		return err
 	}
 	return usageError{fmt.Errorf("%s: %w; 'rpclab runs export' writes archives", path, err)}
