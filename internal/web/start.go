@@ -115,8 +115,13 @@ func checkedPlan(e Experiment, o experiment.Options) (plan lab.Plan, err error) 
 
 // offered returns the experiment that a request names.
 func (s *Server) offered(want startRequest, service *experiment.ServiceDocument) (Experiment, error) {
-	if want.Experiment == OneLoad {
+	switch {
+	case want.Experiment == OneLoad && want.Quick:
+		return Experiment{}, errors.New("quick: a load is not scaled down: leave it out, or use a lower rate or duration_s")
+	case want.Experiment == OneLoad:
 		return loadOf(want, service)
+	case want.Rate != 0 || want.DurationS != 0:
+		return Experiment{}, errors.New("rate and duration_s are those of a load: leave them out, or set experiment to load")
 	}
 	names := []string{OneLoad}
 	for _, e := range s.Experiments {

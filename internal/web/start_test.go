@@ -240,6 +240,8 @@ func TestOnlyServicesWithinTheLimitsAreMeasured(t *testing.T) {
 	}
 	two := strings.ReplaceAll(file("calls: {", "calls: {again: {method: a.B/C, data: {}}, "), "\n", `\n`)
 	for body, want := range map[string]string{
+		`{"experiment":"load","rate":10,"duration_s":1,"quick":true}`:                                                              "a load is not scaled down",
+		`{"experiment":"channels","rate":10}`:                                                                                      "are those of a load",
 		`{"experiment":"load","rate":10,"duration_s":1}`:                                                                           "a load needs a service",
 		`{"experiment":"load","rate":10,"duration_s":1,"service":"hell"}`:                                                          "offers no service",
 		`{"experiment":"load","rate":1e9,"duration_s":1,"service_text":"` + strings.ReplaceAll(file(), "\n", `\n`) + `"}`:          "use a rate up to 20000 calls/s",
