@@ -126,7 +126,7 @@ func TestChartRepeatsAnExperimentAndComparesWithTheLastRun(t *testing.T) {
 		}
 		return log
 	}
-	first := repeat("first", "Complete", "rpclab: gates: nothing to compare: the store has no earlier run of small that did not fail")
+	first := repeat("first", "Complete", "rpclab: gates: nothing to compare: the store has no earlier run of small without --quick that did not fail")
 	found := regexp.MustCompile("rpclab report ([^` ]+)").FindStringSubmatch(first)
 	if found == nil {
 		t.Fatalf("the first run names no ID:\n%s", first)
