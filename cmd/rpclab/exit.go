@@ -102,16 +102,3 @@ func interruptible() (context.Context, context.CancelFunc) {
 	})
 	return ctx, stop
 }
-
-// untilNobodyReads returns a context that is also cancelled when the progress or the log has no reader any more, as after
-// `rpclab run NAME 2>&1 | head -1`. Otherwise the system would end the program in the middle of a trial. What was measured
-// is kept then, so nothing that follows may end the program either.
-func untilNobodyReads(parent context.Context) (context.Context, context.CancelFunc) {
-	ctx, stop := signal.NotifyContext(parent, syscall.SIGPIPE)
-	return ctx, func() {
-		if ctx.Err() != nil {
-			signal.Ignore(syscall.SIGPIPE)
-		}
-		stop()
-	}
-}

@@ -332,7 +332,7 @@ func (f runFlags) runAndShow(c *cobra.Command, plan lab.Plan, commandLine string
 	}
 	defer func() { err = errors.Join(err, done()) }()
 	id := result.NewID(time.Now())
-	ctx, stop := untilNobodyReads(c.Context())
+	ctx, stop := context.WithCancel(c.Context())
 	defer stop()
 	shown, err := f.live.open(c.ErrOrStderr(), store)
 	if err != nil {

@@ -7,13 +7,11 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
-	"rpclab/internal/result/resulttest"
 	"rpclab/internal/testkit"
 )
 
@@ -56,43 +54,6 @@ func TestSIGHUPInterruptsARun(t *testing.T) {
 	}
 	if s := rpclabIn(t, data, "report", "latest"); s.code != 0 || !strings.Contains(s.stdout, "of 50 trials") {
 		t.Errorf("exit code %d; the report is\n%s%s", s.code, s.stdout, s.stderr)
-	}
-}
-
-// The reader of the progress may end before the run, as in `rpclab run NAME 2>&1 | head -1`.
-func TestARunWithoutAReaderKeepsWhatItMeasured(t *testing.T) {
-	t.Parallel()
-	data := t.TempDir()
-	file := filepath.Join(data, "out.json")
-	c := command(t, data, append(slices.Clone(long), "-v", "--json", file)...)
-	unread, pipe, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unread.Close()
-	c.Stdout, c.Stderr = pipe, pipe
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	pipe.Close()
-	testkit.Await(t, "a trial is stored", func() bool { return someOf50.MatchString(rpclabIn(t, data, "runs").stdout) })
-	children := descendants(c.Process.Pid)
-	unread.Close()
-	_ = c.Wait()
-	if code := c.ProcessState.ExitCode(); code != 130 {
-		t.Errorf("exit code %d (%s), want 130", code, c.ProcessState)
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := resulttest.Read(t, bytes.NewReader(text)); !d.Partial || len(d.Arms[0].Trials) == 0 {
-		t.Errorf("the result is partial: %t, and has %d trials", d.Partial, len(d.Arms[0].Trials))
-	}
-	for _, pid := range children {
-		if alive(pid) {
-			t.Errorf("process %d outlived the run", pid)
-		}
 	}
 }
 
