@@ -93,7 +93,7 @@ func (d *document) checkCalls(config Config, place func(...string) position, wro
 		}
 	}
 	if slices.Contains(d.grammar.vocabulary.OtherLanguageCallers, caller.Kind) {
-		checkOtherLanguage(config, place, wrong)
+		checkOtherLanguage(config, d.grammar.vocabulary, place, wrong)
 	}
 	d.checkCalculate(config, place, wrong)
 	supports := func(what string) bool { return slices.Contains(d.grammar.vocabulary.Features[caller.Kind], what) }
@@ -149,9 +149,15 @@ func (d *document) checkCalls(config Config, place func(...string) position, wro
 }
 
 // checkOtherLanguage checks that a caller in another language can make the load.
-func checkOtherLanguage(config Config, place func(...string) position, wrong *problems) {
+func checkOtherLanguage(config Config, vocabulary Vocabulary, place func(...string) position, wrong *problems) {
 	const able = "remove it, or use a caller in go"
 	caller, load := config.Caller, config.Load
+	if slices.Contains(vocabulary.GoOnlyRoutes, config.Route) {
+		wrong.add(place("route"), "only callers in go support the route %s: use direct, headless, or a route with a proxy", config.Route)
+	}
+	if caller.Channel.Pool > 0 && slices.Contains(vocabulary.protocols(caller.Kind), grpc) {
+		wrong.add(place("caller", "channel"), "the caller %s does not support a pool of channels: use shared or per-call", caller.Kind)
+	}
 	if caller.WarmupMax > 0 { // it ends with the cancellation of its calls
 		wrong.add(place("caller", "warmup_max"), "the caller %s does not support warmup_max: %s", caller.Kind, able)
 	}

@@ -61,6 +61,9 @@ func unsupported(t trial, kind string) (all []string) {
 		all = append(all, fmt.Sprintf("arm %s: on this machine, all connections of a gateway in %s over the route %s reach the same backend, so channel: own-connection has no effect: use route: forwarder, or run it with --on kubernetes",
 			t.Arm, g.Language, t.route.Name))
 	}
+	if t.library.language() != language.Go && local && t.Config.Gateway == nil && t.route.Name == route.ClusterIP.Name {
+		all = append(all, fmt.Sprintf("arm %s: on this machine, only callers in Go support the route %s: use route: forwarder, or run it with --on kubernetes", t.Arm, t.route.Name))
+	}
 	if only := t.route.OnlyOn; only != "" && only != kind {
 		all = append(all, fmt.Sprintf("arm %s: the route %s exists on %s only: run it with --on %s, or leave the arm out", t.Arm, t.route.Name, only, only))
 	}

@@ -67,3 +67,21 @@ func TestAGatewayOfAnotherLanguageNeedsAVirtualIPForItsConnections(t *testing.T)
 		}
 	}
 }
+
+func TestACallerOfAnotherLanguageNeedsAVirtualIP(t *testing.T) {
+	const refused = "arm a: on this machine, only callers in Go support the route clusterip: use route: forwarder, or run it with --on kubernetes"
+	for _, c := range []struct{ kind, route, want string }{
+		{"local", "clusterip", refused},
+		{"kubernetes", "clusterip", ""},
+		{"local", "forwarder", ""},
+	} {
+		document := "experiment: x\nquestion: q?\ndefaults: {workload: {greet: {}}, caller: {kind: python-grpc-aio}, load: {burst: 10}}\narms: {a: {route: " + c.route + "}}\n"
+		got := ""
+		if err := plan(t, document, experiment.Options{}).CheckCluster(c.kind); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s on %s: %q, want %q", c.route, c.kind, got, c.want)
+		}
+	}
+}
