@@ -60,13 +60,11 @@ func noMeasurement(trials []result.Trial) []string {
 	return []string{fmt.Sprintf("%d of %d rounds gave no measurement", result.RoundsOf(failed), result.RoundsOf(trials))}
 }
 
-// unperformed names the first event that rpclab could not perform, so that it cannot have cost calls; nil: none.
+// unperformed names the first event that does not count; nil: none.
 func unperformed(trials []result.Trial) []string {
 	for _, t := range trials {
-		for _, e := range t.Events {
-			if e.Error != "" && t.Failed == "" {
-				return []string{fmt.Sprintf("%s was not performed in round %d: %s", e.What, t.Round, e.Error)}
-			}
+		if event, why := t.Lacks(); event != "" {
+			return []string{fmt.Sprintf("%s in round %d: %s", event, t.Round, why)}
 		}
 	}
 	return nil

@@ -42,3 +42,21 @@ func TestNoAssertionHoldsIfAnEventWasNotPerformed(t *testing.T) {
 		t.Errorf("the failures are %q, want %q", got, want)
 	}
 }
+
+// The version that calls would fail at did not start, so the one before served them all.
+func TestNoAssertionHoldsIfANewVersionDoesNotStart(t *testing.T) {
+	assertions, err := parseAssertions([]string{"errors == 0"}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roll := result.Event{What: "roll", Action: result.ActionRoll, Unfinished: &result.Unfinished{Done: 0, Of: 3}}
+	for _, c := range []struct{ lost, want []string }{
+		{nil, nil}, // the load ended first
+		{[]string{"server greeter-4 did not start: exit status 1\nits last lines:\n  no licence"}, []string{"roll was not complete in round 2: server greeter-4 did not start: exit status 1"}},
+	} {
+		arm := result.Arm{Measures: result.Measures{Calls: 10}, Trials: []result.Trial{{Round: 1}, {Round: 2, Events: []result.Event{roll}, Lost: c.lost}}}
+		if got := checkArms(assertions, []result.Arm{arm})[0].Failures; !slices.Equal(got, c.want) {
+			t.Errorf("with lost backends %q the failures are %q, want %q", c.lost, got, c.want)
+		}
+	}
+}

@@ -14,6 +14,10 @@ func TestADefaultNeedsNoOtherFlag(t *testing.T) {
 	if err := os.WriteFile(cluster, []byte(nothing), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	service := filepath.Join(t.TempDir(), "shop.yaml")
+	if err := os.WriteFile(service, []byte("service: shop\nserver: {addresses: ['127.0.0.1:1']}\ncalls: {get: {method: a.B/C}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for config, test := range map[string]struct {
 		args []string
 		code int
@@ -27,6 +31,7 @@ func TestADefaultNeedsNoOtherFlag(t *testing.T) {
 		"run: {pilot: true, mix: get=100%}":                        {[]string{"run", "channels", "--on", "kubernetes", "--plan", "--no-store"}, exitDone},
 		"run: {flow: [a, b], metrics: '0.0.0.0:1'}":                {[]string{"run", "channels", "--plan", "--no-store"}, exitDone},
 		"load: {listen: '0.0.0.0:9000', flow: [a], mix: a=100%}":   {[]string{"load", "--call", "a.B/C", "127.0.0.1:1"}, exitLab},
+		"load: {cores: 2, max-message: 9000000}":                   {[]string{"load", "--service", service, "--no-store"}, exitLab},
 		"load: {search: p98 < 5ms}":                                {[]string{"load", "--call", "a.B/C", "127.0.0.1:1"}, exitUsage},
 	} {
 		path := filepath.Join(t.TempDir(), "config.yaml")

@@ -102,3 +102,17 @@ func interruptible() (context.Context, context.CancelFunc) {
 	})
 	return ctx, stop
 }
+
+// continueWithoutReader lets writes to a standard output or error without a reader fail, where they would otherwise end the
+// program. So `rpclab run NAME 2>&1 | head -1` does not lose what it measures.
+func continueWithoutReader() {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+}
+
+// unlessUnread leaves out the error of an output whose reader has ended.
+func unlessUnread(err error) error {
+	if errors.Is(err, syscall.EPIPE) {
+		return nil
+	}
+	return err
+}

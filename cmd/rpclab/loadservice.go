@@ -31,8 +31,9 @@ var addressOnlyFlags = []string{"stages", "cores", "self-test", "max-message", "
 
 // checkServiceFlags checks that no other flag is set.
 func checkServiceFlags(flags *pflag.FlagSet) error {
+	given := onCommandLine(flags) // a default of the configuration file need not apply to every load
 	for _, name := range addressOnlyFlags {
-		if flags.Changed(name) {
+		if given(name) {
 			return fmt.Errorf("--%s works with an address only, not with --service: remove one of them", name)
 		}
 	}
@@ -106,10 +107,14 @@ func (f loadFlags) experiment(service experiment.ServiceFile, flags *pflag.FlagS
 	if f.WarmupMax > 0 {
 		one.Caller["warmup_max"] = f.WarmupMax.String()
 	}
+	ofHTTP := service.FirstCall(experiment.Workload{Call: f.Call, Mix: f.mix, Flow: f.flow}).HTTP != ""
+	if ofHTTP && f.Connections > 0 && onCommandLine(flags)("connections") {
+		return nil, fmt.Errorf("--connections %d works with gRPC: HTTP requests of --service open as many connections as they need. Use per-call, leave it out, or call a URL with rpclab load --http", f.Connections)
+	}
 	switch {
 	case f.PerCall:
 		one.Caller["channel"] = perCall
-	case f.Connections > 1:
+	case f.Connections > 1 && !ofHTTP:
 		one.Caller["channel"] = map[string]any{"pool": f.Connections}
 	}
 	if flags.Changed("balance") {
@@ -194,7 +199,12 @@ var fieldFlags = []string{
 func (f loadFlags) inFlags(err error) error {
 	var all experiment.Errors
 	if !errors.As(err, &all) {
-		return err
+		one, ok := errors.AsType[experiment.Error](err) // of the service file
+		if !ok {
+			return err
+		}
+		one.Message = strings.NewReplacer(fieldFlags...).Replace(one.Message)
+		return one
 	}
 	var errs []error
 	for _, one := range all {

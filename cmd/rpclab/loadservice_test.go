@@ -69,6 +69,45 @@ func TestErrorsOfALoadOnAServiceNameTheFlags(t *testing.T) {
 	}
 }
 
+// HTTP requests over one connection would not be what the caller makes.
+func TestConnectionsOfHTTPRequestsAreRefused(t *testing.T) {
+	t.Setenv(configVariable, os.DevNull)
+	for connections, want := range map[string]string{
+		"1": "--connections 1 works with gRPC: ", "10": "--connections 10 works with gRPC: ",
+		"per-call": "",
+	} {
+		err := loadOfService(t, "'127.0.0.1:1'", "http: GET, path: /x", "--calls", "1", "--connections", connections)
+		if want == "" && exitCode(err) == exitLab { // the load is made, and fails
+			continue
+		}
+		if err == nil || exitCode(err) != exitUsage || !strings.Contains(err.Error(), want) {
+			t.Errorf("--connections %s: exit code %d, %v; want %q", connections, exitCode(err), err, want)
+		}
+	}
+}
+
+func TestErrorsOfAStreamNameTheFlag(t *testing.T) {
+	t.Setenv(configVariable, os.DevNull)
+	dir := t.TempDir()
+	file, proto := filepath.Join(dir, "watch.yaml"), filepath.Join(dir, "watch.proto")
+	for name, text := range map[string]string{
+		file:  "service: watch\nserver: {addresses: ['127.0.0.1:1']}\nproto: [watch.proto]\ncalls: {watch: {method: w.W/Watch, stream: {duration: 30s}}}\n",
+		proto: "syntax = \"proto3\";\npackage w;\nmessage M {}\nservice W { rpc Watch(M) returns (stream M); }\n",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	command := root()
+	command.SetOut(io.Discard)
+	command.SetErr(io.Discard)
+	command.SetArgs([]string{"load", "--service", file, "--no-store", "--no-wait", "--calls", "3"})
+	err := command.Execute()
+	if err == nil || exitCode(err) != exitUsage || !strings.Contains(err.Error(), "watch.yaml:4:") || !strings.HasSuffix(err.Error(), ": raise --timeout") {
+		t.Errorf("exit code %d, %v; want the line, and to raise --timeout", exitCode(err), err)
+	}
+}
+
 // The help names the flags that work with --service by their order.
 func TestTheHelpNamesTheFlagsOfAService(t *testing.T) {
 	const says = `flags up to --insecure-skip-verify, it accepts --call, --flow, --mix, --engine,

@@ -132,7 +132,8 @@ func (o outputs) forPlan(json bool) outputs {
 // renderings write one result in several formats.
 type renderings struct{ terminal, json, md, html, csv, junit, benchstat, k6 func(io.Writer) error }
 
-// render writes every form that was asked for: files first, because a closed standard output ends the program.
+// render writes every form that was asked for: files first, because most commands end when nobody reads their standard
+// output.
 func (o outputs) render(out io.Writer, d renderings) error {
 	errs := []error{writeFile(o.md, d.md), writeFile(o.html, d.html), writeFile(o.csv, d.csv), writeFile(o.junit, d.junit)}
 	printed := d.terminal // or another form in place of that for terminals
@@ -146,7 +147,7 @@ func (o outputs) render(out io.Writer, d renderings) error {
 		}
 		errs = append(errs, writeFile(form.path, form.draw))
 	}
-	return errors.Join(append(errs, printed(out))...)
+	return errors.Join(append(errs, unlessUnread(printed(out)))...)
 }
 
 // write renders a document.

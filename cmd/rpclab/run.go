@@ -309,7 +309,7 @@ func (f *runFlags) untilDecided(file string, doc []byte) (bool, error) {
 	if f.Quick || len(f.gates.gates) > 0 || f.FixRounds() {
 		return false, nil
 	}
-	e, err := experiment.Read(file, doc, lab.Vocabulary())
+	e, err := experiment.ReadFor(file, doc, lab.Vocabulary(), f.on)
 	if err != nil {
 		return false, err
 	}
@@ -319,6 +319,7 @@ func (f *runFlags) untilDecided(file string, doc []byte) (bool, error) {
 // runAndShow runs a plan and shows its progress on standard error, and on request on a page and to Prometheus. The result
 // stores what conditions returns.
 func (f runFlags) runAndShow(c *cobra.Command, plan lab.Plan, commandLine string, conditions func(result.Document) result.Document) (document result.Document, err error) {
+	continueWithoutReader()
 	bar := newProgress(c.ErrOrStderr(), f.progress)
 	bar.load = plan.Name == generator.Experiment
 	defer bar.end()

@@ -147,4 +147,10 @@ func TestAGateOnWhatIsNotKnownSaysSo(t *testing.T) {
 			t.Errorf("%s: %s because of %q, want %q", text, g.Outcome, g.Reason, want)
 		}
 	}
+	d := Assemble(repeatedRun(t)) // without resources
+	for text, want := range map[string]string{"server_cpu ratio < 1.2": "server_cpu of slow and base is not known", "p50 ratio < 9": ""} {
+		if g := GateArms(d, gates(t, text))[0]; g.Reason != want {
+			t.Errorf("%s of the arms of a run: %s because of %q, want %q", text, g.Outcome, g.Reason, want)
+		}
+	}
 }

@@ -168,22 +168,20 @@ func noCapacity(m metric, _ result.Document, arm result.Arm) reason {
 // noBalance rejects arms with a trial of fewer than two backends, or whose backends are not known.
 func noBalance(m metric, _ result.Document, arm result.Arm) reason {
 	for _, t := range arm.Trials {
-		if m.name == "balance" && t.Failed == "" && len(t.Backends) < 2 {
-			why := [...]string{"rpclab does not know which backends answered " + arm.Name, arm.Name + " has one backend"}[len(t.Backends)]
+		if backends := t.BalanceOver(); m.name == "balance" && t.Failed == "" && backends < 2 {
+			why := [...]string{"rpclab does not know which backends answered " + arm.Name, arm.Name + " has one backend"}[backends]
 			return reason{"balance is not compared: " + why, result.Cause{Kind: result.CauseValue}}
 		}
 	}
 	return reason{}
 }
 
-// eventLacking rejects arms with a trial in which rpclab could not perform an event: without its kill, a trial would show
-// that a kill costs nothing.
+// eventLacking rejects arms with a trial in which an event does not count: without its kill, a trial would show that a kill
+// costs nothing.
 func eventLacking(_ metric, _ result.Document, arm result.Arm) reason {
 	for _, t := range arm.Trials {
-		for _, e := range t.Events {
-			if e.Error != "" && t.Failed == "" {
-				return reason{fmt.Sprintf("%s was not performed in round %d of %s: %s", e.What, t.Round, arm.Name, e.Error), result.Cause{Kind: result.CauseEvent}}
-			}
+		if event, why := t.Lacks(); event != "" {
+			return reason{fmt.Sprintf("%s in round %d of %s: %s", event, t.Round, arm.Name, why), result.Cause{Kind: result.CauseEvent}}
 		}
 	}
 	return reason{}

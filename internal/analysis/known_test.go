@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -110,6 +111,9 @@ func TestBackendsWithOwnNamesThatAnswerNoCallCountInTheBalance(t *testing.T) {
 	trial := r.Summarize(result.Trial{})
 	if !slices.Equal(slices.Concat(trial.Groups...), []uint64{0, 0, 10}) || trial.Balance.MaxOverMean != 3 {
 		t.Errorf("groups %v, balance %+v; want one of 0, 0 and 10 calls, the busiest with 3 times its fair share", trial.Groups, trial.Balance)
+	}
+	if got, refused := evenness(trial), noBalance(metric{name: "balance"}, result.Document{}, result.Arm{Trials: []result.Trial{trial}}); math.Abs(got-1.0/3) > 1e-9 || refused.text != "" {
+		t.Errorf("the balance is %v, and not compared because %q; want 1/3", got, refused.text)
 	}
 	if len(trial.Backends) != 1 || trial.Backends["pod-x"] != 10 {
 		t.Errorf("calls by backend %v, want those of pod-x", trial.Backends)

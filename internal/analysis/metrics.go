@@ -186,7 +186,7 @@ func (m metric) between(a, b result.Arm) func(result.Trial) float64 {
 
 // evenness is Jain's index of a trial with more than one backend.
 func evenness(t result.Trial) float64 {
-	if len(t.Backends) < 2 {
+	if t.BalanceOver() < 2 {
 		return math.NaN()
 	}
 	return t.Balance.Jain

@@ -97,6 +97,7 @@ func TestOneBackendHasNoBalance(t *testing.T) {
 	for i := range d.Arms {
 		for j := range d.Arms[i].Trials {
 			d.Arms[i].Trials[j].Backends, d.Arms[i].Trials[j].Balance.Jain = map[string]uint64{"b0": 60}, 1
+			d.Arms[i].Trials[j].Groups = [][]uint64{{60}}
 		}
 	}
 	if v, there := on(d, "balance"); there {

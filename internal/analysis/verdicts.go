@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"rpclab/internal/experiment"
 	"rpclab/internal/result"
@@ -171,6 +172,9 @@ func verdictOn(d result.Document, m metric, p comparison, inCell []result.Arm, t
 	}
 	unfit := unfitPair(m, d, p.a, p.b)
 	if unfit.text == "" {
+		unfit = notKnown(m, p.a, p.b)
+	}
+	if unfit.text == "" {
 		unfit = lowerBounds(m, p.a, p.b, r.Decision)
 	}
 	if unfit.text == "" {
@@ -184,6 +188,20 @@ func verdictOn(d result.Document, m metric, p comparison, inCell []result.Arm, t
 	}
 	r.Reason, r.Cause = why.text, why.fields()
 	return r
+}
+
+// notKnown says of which arms no round has a value of the metric, such as the CPU time of a server that rpclab did not start.
+func notKnown(m metric, arms ...result.Arm) reason {
+	var without []string
+	for _, arm := range arms {
+		if m.unknownOf(arm) {
+			without = append(without, arm.Name)
+		}
+	}
+	if len(without) == 0 {
+		return reason{}
+	}
+	return reason{fmt.Sprintf("%s of %s is not known", m.experimentName(), strings.Join(without, " and ")), result.Cause{Kind: result.CauseValue}}
 }
 
 // noDoubts returns no doubts, for trials that are compared by their order: a trial that differs from the others

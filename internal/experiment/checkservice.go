@@ -231,15 +231,22 @@ func (d *document) checkServiceLimits(c Config, s Service, place func(path ...st
 	case s.Server.Addresses == nil:
 		return
 	}
-	for field, set := range map[string]bool{"cpus": c.Server.CPUs > 0, "memory": c.Server.Memory > 0} {
-		if !set {
-			continue
-		}
+	refuse := func(field, would string) {
 		at, path := place("server", field), "server."+field
 		if d.root.get("sweep").get(path) != nil { // one error for all its values
 			at = d.position("sweep", path)
 		}
-		wrong.add(at, "%s would limit the service %s, which rpclab did not start: remove it, or set %s", path, s.Name, instead)
+		wrong.add(at, "%s would %s the service %s, which rpclab did not start: remove it, or set %s", path, would, s.Name, instead)
+	}
+	for field, set := range map[string]bool{"cpus": c.Server.CPUs > 0, "memory": c.Server.Memory > 0} {
+		if set {
+			refuse(field, "limit")
+		}
+	}
+	// Addresses have their number, unless the experiment sets another. A Service has pods of which the document knows nothing.
+	swept := d.root.get("sweep").get("server.replicas") != nil
+	if n := len(s.Server.Addresses); n > 0 && c.Server.Replicas != n || n == 0 && swept {
+		refuse("replicas", "scale")
 	}
 }
 

@@ -208,9 +208,14 @@ func (d *document) changed(options Options) []string {
 }
 
 // Read reads and checks an experiment document, including its quick settings. It merges the
-// defaults into every arm; fields of the sweep have their default values.
+// defaults into every arm; fields of the sweep have their default values. Services run as on this machine.
 func Read(file string, doc []byte, vocabulary Vocabulary) (*Experiment, error) {
-	d, err := read(file, doc, vocabulary, true, local) // it starts nothing
+	return ReadFor(file, doc, vocabulary, local)
+}
+
+// ReadFor is Read with the services as they run on a kind of cluster, as in [Options].
+func ReadFor(file string, doc []byte, vocabulary Vocabulary, on string) (*Experiment, error) {
+	d, err := read(file, doc, vocabulary, true, on) // it starts nothing
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package experiment
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -178,6 +179,29 @@ func TestABuiltInExperimentRunsOnAService(t *testing.T) {
 	p, err := withService(t, "churn", Options{Call: "get", Set: []string{"server.replicas=4"}})
 	if err != nil || p.Trials[0].Config.Server.Replicas != 4 {
 		t.Errorf("%v: --set does not override the service", err)
+	}
+}
+
+// The clients that arms name are what they compare.
+func TestArmsKeepTheirClientsOnAServiceOfHTTP(t *testing.T) {
+	doc := `experiment: clients
+question: Which client is the fastest?
+defaults: {workload: {greet: {}}, route: direct, load: {burst: 5}, caller: {timeout: 3s}}
+arms: {plain: {}, wire: {caller: {kind: wire}}, mine: {caller: {command: [./mine]}}}
+rounds: 1
+`
+	own := vocabulary
+	own.Protocols = maps.Clone(vocabulary.Protocols)
+	own.Protocols["wire"], own.Protocols["command"] = []string{"grpc", "rest"}, []string{"grpc", "rest", "tcp"}
+	p, err := Expand("x.yaml", []byte(doc), Options{Service: &ServiceDocument{File: "orders.yaml", Text: []byte(orders)}, Call: "list"}, own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, trial := range p.Trials {
+		c := trial.Config.Caller
+		if got, want := c.Kind+strings.Join(c.Command, ""), map[string]string{"plain": "http", "wire": "wire", "mine": "./mine"}[trial.Arm]; got != want || c.Timeout != 3*time.Second {
+			t.Errorf("arm %s calls with %s and a timeout of %v, want %s and 3 s", trial.Arm, got, c.Timeout, want)
+		}
 	}
 }
 

@@ -94,8 +94,10 @@ func (d *document) useService(service ServiceDocument, workload Workload, picked
 		}
 	}
 	d.forgetStudy()
-	if read.FirstCall(workload).HTTP != "" {
-		d.setEverywhere([]string{"caller", "kind"}, text("http"))
+	if defaults := d.root.get("defaults"); read.FirstCall(workload).HTTP != "" && defaults.get("caller").get("command") == nil {
+		// The clients that arms name are what they compare.
+		kind := []string{"caller", "kind"}
+		d.root = d.root.with("defaults", merge(d.grammar.config, cleared(d.grammar.config, defaults, kind), nest(kind, text("http"))))
 	}
 	d.setEverywhere([]string{"service"}, text(read.Name))
 	field, value := "call", text(workload.Call)

@@ -111,7 +111,7 @@ func blockOf(whole pace.Spec, i, n int) pace.Spec {
 		calls := closed.Calls
 		closed.Calls = calls*uint64(i+1)/uint64(n) - calls*uint64(i)/uint64(n)
 		closed.Duration /= time.Duration(n)
-		if n > 1 && closed.Duration > 0 {
+		if n > 1 {
 			closed.Ramp = closed.Think // in the middle of a load, users who pause do not call at the same time
 		}
 		return pace.Spec{Closed: &closed}

@@ -124,6 +124,30 @@ func TestUsersWhoThinkCallAsOftenInBlocks(t *testing.T) {
 	}
 }
 
+// A number of calls takes as long in blocks as in one piece.
+func TestUsersWhoThinkTakeTheirTimeInBlocks(t *testing.T) {
+	whole := pace.Spec{Closed: &pace.Closed{Users: 100, Think: time.Second, Calls: 3000}}
+	const blocks, service = 30, 2 * time.Millisecond
+	var took time.Duration
+	for i := range blocks {
+		block := *blockOf(whole, i, blocks).Closed
+		var due []time.Duration // of each user's next call
+		for user := range block.Users {
+			due = append(due, -block.First(user))
+		}
+		var last time.Duration
+		for range block.Calls {
+			next := slices.Index(due, slices.Min(due))
+			last = due[next] + service
+			due[next] = last + block.Think
+		}
+		took += last
+	}
+	if took < 28*time.Second || took > 32*time.Second {
+		t.Errorf("30 blocks take %v, want about the 30 s of 3,000 calls at 100/s", took)
+	}
+}
+
 // In two cycles each arm has the same mean place.
 func TestTurnsAreBalancedAndRandom(t *testing.T) {
 	turns := newTurns(1, 5)

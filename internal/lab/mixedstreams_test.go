@@ -46,3 +46,32 @@ arms: {a: {caller: {kind: %s}}}
 		}
 	}
 }
+
+func TestTheCallerWireReadsNoFieldOfIdentity(t *testing.T) {
+	const document = `experiment: x
+question: q?
+services:
+  hello: {server: {addresses: ["127.0.0.1:1"]}, identity: {field: server.name}, calls: {one: {method: a.B/C}, list: {http: GET, path: /}}}
+defaults: {service: hello, workload: {call: %s}, route: direct, load: {burst: 5}}
+arms: {a: {caller: {kind: %s}}}
+`
+	const refused = "x.yaml:4:59: the caller wire does not read identity.field: name a header or a trailer, or set caller.kind to "
+	for _, c := range []struct{ call, kind, want string }{
+		{"one", "wire", refused + "grpc-go (in rpclab load: add --engine grpc-go)"},
+		{"list", "wire", refused + "http"},
+		{"one", "grpc-go", ""},
+		{"list", "http", ""},
+	} {
+		plan, err := experiment.Expand("x.yaml", fmt.Appendf(nil, document, c.call, c.kind), experiment.Options{Rounds: 1}, Vocabulary())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if _, err := Resolve(plan); err != nil {
+			got = experiment.InDocument(err).Error()
+		}
+		if got != c.want {
+			t.Errorf("call %s with the caller %s: %q, want %q", c.call, c.kind, got, c.want)
+		}
+	}
+}

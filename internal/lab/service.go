@@ -128,12 +128,23 @@ func (c callCache) calls(s experiment.Service, w experiment.Workload, library li
 // useGRPCGo is the remedy for what only that caller of gRPC methods can do.
 const useGRPCGo = "set caller.kind to grpc-go (in rpclab load: add --engine grpc-go)"
 
+// instead is the remedy for what the caller wire cannot do with a call.
+func instead(call *service.Spec) string {
+	if call.HTTP != "" {
+		return "set caller.kind to http"
+	}
+	return useGRPCGo
+}
+
 func serviceCalls(s experiment.Service, w experiment.Workload, library library, timeout time.Duration) (all []service.Spec, err error) {
 	shares := w.Shares()
 	for _, share := range shares {
 		spec, streams, err := serviceCall(s, share.Call, timeout)
 		if err == nil && streams && len(shares) > 1 && !slices.Contains(library.features, "mixed-streams") {
 			err = s.ErrorAt(share.Call, "method", fmt.Errorf("the caller %s makes several calls of unary methods only, and call %s is of a streaming method: %s", library.name, share.Call, useGRPCGo))
+		}
+		if err == nil && spec.Identity.Field != "" && !slices.Contains(library.features, "identity-field") {
+			err = s.ErrorAt("", "identity", fmt.Errorf("the caller %s does not read identity.field: name a header or a trailer, or %s", library.name, instead(spec)))
 		}
 		if err != nil {
 			return nil, placed(s, err)

@@ -28,9 +28,9 @@ type library struct {
 
 // libraries are in the order of the help.
 var libraries = []library{
-	{"grpc-go", grpcgo.Caller{}, false, []string{language.GRPC}, []string{"stream", "renew", "compress", "per-user", "calculate", "ahead", "service", "flow", "headers", "mixed-streams", "service_config", "keepalive"}},
+	{"grpc-go", grpcgo.Caller{}, false, []string{language.GRPC}, []string{"stream", "renew", "compress", "per-user", "calculate", "ahead", "service", "flow", "headers", "mixed-streams", "identity-field", "service_config", "keepalive"}},
 	{"wire", wire.Caller{}, true, []string{language.GRPC, language.REST}, []string{"per-user", "calculate", "service", "flow"}},
-	{"http", nethttp.Caller{}, false, []string{language.REST}, []string{"per-user", "service", "flow", "headers", "http2"}},
+	{"http", nethttp.Caller{}, false, []string{language.REST}, []string{"per-user", "service", "flow", "headers", "identity-field", "http2"}},
 	{"tcp", tcp.Caller{}, false, []string{language.TCP}, nil},
 	{"python-grpc-sync", python("grpc-sync", false), true, []string{language.GRPC}, []string{"stream", "pipeline", "compress", "service_config", "keepalive"}},
 	{"python-grpc-aio", python("grpc-aio", false), true, []string{language.GRPC}, []string{"compress", "service_config", "keepalive"}},

@@ -12,7 +12,7 @@ import (
 )
 
 // JUnit writes a run for a CI system: a test suite for each cell, with a test for each assertion, each gate and
-// each headline verdict. A verdict never fails; an undecided one is skipped. A run that ended early has an error. The format is that of
+// each headline verdict. A verdict never fails; an undecided one is skipped. A run that ended early or measured nothing has an error. The format is that of
 // Ant's JUnit reports, the strictest that CI systems read.
 func JUnit(w io.Writer, d result.Document) error {
 	var suites []suite
@@ -43,10 +43,15 @@ func JUnit(w io.Writer, d result.Document) error {
 		suites = append(suites, s)
 	}
 	suites = append(suites, refusedSuite(d.Experiment, d.Started, gates)...)
-	if d.Partial { // assertions hold only for the part that was measured, and gates were not tested
-		s := suiteOf(d.Experiment+", end", nil, d.Started, nil)
-		s.endedEarly(clean(d.Experiment)+".end", d)
-		suites = append(suites, s)
+	end := suiteOf(d.Experiment+", end", nil, d.Started, nil)
+	switch class := clean(d.Experiment) + ".end"; {
+	case d.Partial: // assertions hold only for the part that was measured, and gates were not tested
+		end.failed(class, "the run was complete", "The run ended early, or is in progress: "+progress(d)+". Assertions were checked on these trials alone, and gates were not tested.", "partial")
+	case !measured(d) && !searched(d):
+		end.failed(class, "a call was measured", Answer(d)+unmeasured(d), "not measured")
+	}
+	if end.Errors > 0 {
+		suites = append(suites, end)
 	}
 	failed := func(s suite) bool { return s.Failures > 0 }
 	if d.Conditions == result.ConditionsFailed && !slices.ContainsFunc(suites, failed) { // such as a search that no rate meets
@@ -158,12 +163,11 @@ func (s *suite) add(class, name, failure, skipped string) {
 	s.Cases = append(s.Cases, c)
 }
 
-// endedEarly adds an error that says how much of a run was measured.
-func (s *suite) endedEarly(class string, d result.Document) {
-	text := "The run ended early, or is in progress: " + progress(d) + ". Assertions were checked on these trials alone, and gates were not tested."
+// failed adds an error, which is no failure of a condition.
+func (s *suite) failed(class, name, text, kind string) {
 	s.Tests++
 	s.Errors++
-	s.Cases = append(s.Cases, testCase{Name: "the run was complete", Class: class, Time: "0", Error: &message{text, "partial"}})
+	s.Cases = append(s.Cases, testCase{Name: name, Class: class, Time: "0", Error: &message{text, kind}})
 }
 
 // gate adds a gate; an open one may fail.

@@ -166,7 +166,7 @@ func TestASearchThatNoRateMeetsFailsATestCase(t *testing.T) {
 
 // The assertions of a run that ended early may all hold. It is no passed run.
 func TestARunThatEndedEarlyHasAnError(t *testing.T) {
-	d := result.Document{Experiment: "load", Rounds: 3, TrialCount: 3, Arms: []result.Arm{{Name: "a", Trials: []result.Trial{{Round: 1}}}},
+	d := result.Document{Experiment: "load", Rounds: 3, TrialCount: 3, Arms: []result.Arm{{Name: "a", Measures: result.Measures{Calls: 1}, Trials: []result.Trial{{Round: 1}}}},
 		Assertions: []result.Assertion{{Arm: "a", Assertion: "p99 < 10s"}}}
 	for _, partial := range []bool{false, true} {
 		d.Partial = partial
@@ -179,6 +179,19 @@ func TestARunThatEndedEarlyHasAnError(t *testing.T) {
 			strings.Contains(got, "1 of 3 trials") != partial {
 			t.Errorf("partial: %t, the JUnit report is\n%s", partial, got)
 		}
+	}
+}
+
+// Without conditions, a run that measured nothing would have no test at all.
+func TestARunThatMeasuredNothingHasAnError(t *testing.T) {
+	d := result.Document{Experiment: "latency", Rounds: 1, TrialCount: 1, Arms: []result.Arm{{Name: "a", Trials: []result.Trial{{Round: 1, Failed: "warm-up: all 30 calls failed"}}}}}
+	var text bytes.Buffer
+	if err := JUnit(&text, d); err != nil {
+		t.Fatal(err)
+	}
+	isJUnit(t, "a run without calls", text.Bytes())
+	if got := text.String(); !strings.Contains(got, `errors="1"`) || !strings.Contains(got, "a gave no measurement: warm-up: all 30 calls failed") {
+		t.Errorf("the JUnit report is\n%s", got)
 	}
 }
 

@@ -124,7 +124,7 @@ func figureOf(a result.Arm, metric string) (result.Figure, bool) {
 	case metric == "rate":
 		return result.Figure{Value: a.Answered()}, a.Rate > 0
 	case metric == "balance":
-		return result.Figure{Value: a.Balance.Jain}, len(a.Backends) > 1
+		return result.Figure{Value: a.Balance.Jain}, slices.ContainsFunc(a.Trials, func(t result.Trial) bool { return t.BalanceOver() > 1 })
 	case metric == "failed":
 		return result.Figure{Value: a.Lost()}, a.Calls+a.Dropped > 0
 	case metric == "followed" && a.Followed != nil:

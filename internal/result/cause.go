@@ -35,7 +35,7 @@ const (
 	CauseDrift        CauseKind = "drift"         // the ratio drifts from round to round
 	CauseOutlier      CauseKind = "outlier"       // one round differs from the others
 	CauseFailedTrials CauseKind = "failed_trials" // trials without a measurement
-	CauseEvent        CauseKind = "event"         // an event was not performed
+	CauseEvent        CauseKind = "event"         // an event was not performed, or not completed because a backend exited or did not start
 	CauseGenerator    CauseKind = "generator"     // the load generator was the bottleneck
 	CauseLostCalls    CauseKind = "lost_calls"    // too many calls failed or were dropped
 	CauseCalls        CauseKind = "calls"         // too few calls

@@ -31,12 +31,12 @@ func (s *Store) Removable(ctx context.Context, refs ...string) (removable []stri
 }
 
 // Remove deletes runs with all that is stored of them, and returns their IDs. A reference is one of [Store.Get].
-// If one of them is unknown or in progress, Remove deletes none.
+// If one of them is unknown or in progress, Remove deletes none. It works on a full disk too.
 func (s *Store) Remove(ctx context.Context, refs ...string) (removed []string, err error) {
 	if removed, err = s.Removable(ctx, refs...); err != nil {
 		return nil, err
 	}
-	err = s.change(ctx, "remove runs", func(tx *sql.Tx) error {
+	remove := func(tx *sql.Tx) error {
 		for _, id := range removed {
 			for _, statement := range []string{"DELETE FROM trials WHERE run = ?", "DELETE FROM figures WHERE run = ?",
 				"DELETE FROM earlier WHERE run = ?", "DELETE FROM runs WHERE id = ?"} {
@@ -46,7 +46,11 @@ func (s *Store) Remove(ctx context.Context, refs ...string) (removed []string, e
 			}
 		}
 		return nil
-	})
+	}
+	err = s.change(ctx, "remove runs", remove)
+	if isFull(err) {
+		err = s.withoutSpace(ctx, func() error { return s.change(ctx, "remove runs", remove) })
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +61,8 @@ func (s *Store) Remove(ctx context.Context, refs ...string) (removed []string, e
 // progress, which may have to store a trial.
 //
 // If little of the file is free, SQLite moves pages from the end of the file into free ones. Otherwise, and once in a
-// store that an older rpclab created, it writes a new file, which needs as much free space as the store has left.
+// store that an older rpclab created, it writes a new file, which needs as much free space as the store has left. On a full
+// disk it moves pages.
 func (s *Store) Shrink(ctx context.Context) error {
 	ids, err := s.ids(ctx)
 	if err != nil || slices.ContainsFunc(ids, s.inProgress) {
@@ -73,10 +78,24 @@ func (s *Store) Shrink(ctx context.Context) error {
 	default:
 		_, err = s.db.ExecContext(ctx, "PRAGMA auto_vacuum = INCREMENTAL; VACUUM")
 	}
+	if isFull(err) && mode == incremental { // in place, which takes longer
+		err = s.withoutSpace(ctx, func() error { return s.moveFreePages(ctx) })
+	}
 	if err != nil {
 		return storeError(s.path, "shrink the file", err)
 	}
 	return nil
+}
+
+// withoutSpace does what needs no space on the disk but for SQLite's journal, which it keeps in memory meanwhile. Only a loss
+// of power in this moment can damage the store then.
+func (s *Store) withoutSpace(ctx context.Context, do func() error) error {
+	if _, err := s.db.ExecContext(ctx, "PRAGMA journal_mode = MEMORY"); err != nil {
+		return err
+	}
+	err := do()
+	_, back := s.db.ExecContext(context.WithoutCancel(ctx), "PRAGMA journal_mode = DELETE")
+	return errors.Join(err, back)
 }
 
 // incremental is the value of SQLite's auto_vacuum.

@@ -63,3 +63,9 @@ func explain(err error) (why, help string) {
 	}
 	return "", remedy
 }
+
+// isFull reports whether SQLite needed more space than the disk has.
+func isFull(err error) bool {
+	coded, ok := errors.AsType[*sqlite.Error](err)
+	return ok && coded.Code()&0xff == lib.SQLITE_FULL
+}

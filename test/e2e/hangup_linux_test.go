@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"rpclab/internal/result/resulttest"
 	"rpclab/internal/testkit"
 )
 
@@ -54,6 +56,40 @@ func TestSIGHUPInterruptsARun(t *testing.T) {
 	}
 	if s := rpclabIn(t, data, "report", "latest"); s.code != 0 || !strings.Contains(s.stdout, "of 50 trials") {
 		t.Errorf("exit code %d; the report is\n%s%s", s.code, s.stdout, s.stderr)
+	}
+}
+
+// The reader of the output may end before the run, as in `rpclab run NAME 2>&1 | head -1`.
+func TestARunWithoutAReaderCompletes(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	file := filepath.Join(data, "out.json")
+	c := command(t, data, "run", "channels", "--arms", "shared", "--rounds", "2", "-v", "--json", file, "--assert", "errors > 0",
+		"--set", "load={open: {rate: 50, duration: 500ms}}")
+	read, pipe, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	c.Stdout, c.Stderr = pipe, pipe
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pipe.Close()
+	if _, err := bufio.NewReader(read).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	read.Close()
+	_ = c.Wait()
+	if code := c.ProcessState.ExitCode(); code != 1 {
+		t.Errorf("exit code %d (%s), want 1, which is that of the assertion", code, c.ProcessState)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := resulttest.Read(t, bytes.NewReader(text)); d.Partial || len(d.Arms[0].Trials) != 2 {
+		t.Errorf("the result is partial: %t, and has %d trials, want 2", d.Partial, len(d.Arms[0].Trials))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -79,14 +80,14 @@ func parseOutcome(line []byte) (o outcome, err error) {
 	var read struct {
 		outcome
 		Call *uint64         `json:"call"`
-		Code json.RawMessage `json:"code"` // a name, or a number of gRPC; missing: OK
+		Code json.RawMessage `json:"code"` // a name, or a number of gRPC; missing or null: OK
 	}
 	if json.Unmarshal(line, &read) != nil || read.Call == nil {
 		return o, unexpectedLine(line, "an outcome such as "+outcomeLine)
 	}
 	o = read.outcome
 	o.Call = *read.Call
-	text := string(read.Code)
+	text := strings.TrimPrefix(string(read.Code), "null")
 	if number, err := strconv.ParseUint(text, 10, 32); err == nil {
 		text = h2.Status{Code: uint32(number)}.Name()
 	} else if text != "" {

@@ -184,6 +184,7 @@ func TestNonsenseInsteadOfAnOutcomeIsAnError(t *testing.T) {
 		`hello`:      `it wrote "hello" to standard output, where rpclab reads an outcome such as {"call": 7`,
 		`{"call":0}`: `where rpclab reads sent and done in nanoseconds since 1970, sent first`,
 		`{"call":0,"code":"not found","sent":1,"done":2}`:                        `a code of capital letters, digits and _`,
+		`{"call":0,"code":null,"sent":1,"done":2,"message":null}`:                `before rpclab wrote its number: sent and done are nanoseconds since 1970`, // OK
 		`{"call":0,"code":[],"sent":1,"done":2}`:                                 `a code such as "UNAVAILABLE" or 14`,
 		`{"call":0,"sent":1,"done":2}`:                                           `before rpclab wrote its number: sent and done are nanoseconds since 1970`,
 		fmt.Sprintf(`{"call":0,"sent":%d,"done":%d}`, now, now+int64(time.Hour)): `after rpclab read this: sent and done are nanoseconds since 1970`,
