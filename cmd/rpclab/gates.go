@@ -14,6 +14,7 @@ import (
 
 	"rpclab/internal/analysis"
 	"rpclab/internal/experiment"
+	"rpclab/internal/lab"
 	"rpclab/internal/report"
 	"rpclab/internal/result"
 	"rpclab/internal/suggest"
@@ -116,8 +117,8 @@ func (g *runGates) settled() func(result.Document, result.Cell, []string) bool {
 	}
 }
 
-// open reads the earlier run, before a new run is stored.
-func (g *runGates) open(ctx context.Context, experiment, cluster string, quick bool) (err error) {
+// open reads the earlier run, before the run of a plan is stored.
+func (g *runGates) open(ctx context.Context, plan lab.Plan, cluster string) (err error) {
 	if len(g.gates) == 0 || g.against == againstBaseline {
 		return nil
 	}
@@ -132,7 +133,7 @@ func (g *runGates) open(ctx context.Context, experiment, cluster string, quick b
 	if err != nil {
 		return err
 	}
-	id, err := store.LastGood(ctx, result.Series{Experiment: experiment, Cluster: cluster, Quick: quick})
+	id, err := store.LastGood(ctx, plan.Header(cluster))
 	if err != nil || id == "" {
 		return err
 	}
@@ -165,11 +166,11 @@ func (g *runGates) report(out io.Writer, d result.Document, tested result.Compar
 		if d.Quick {
 			kind = "with --quick"
 		}
-		fmt.Fprintf(out, "rpclab: gates: nothing to compare: the store has no earlier run of %s %s that did not fail\n", report.Clean(d.Experiment), kind)
+		fmt.Fprintf(out, "rpclab: gates: nothing to compare: the store has no earlier run of %s %s that did not fail and has only arms of this run\n", report.Clean(d.Experiment), kind)
 		return nil
 	default:
 		fmt.Fprintf(out, "rpclab: comparing with run %s of %s\n", g.earlier.ID, g.earlier.Started.Local().Format(time.DateTime))
-		for _, text := range report.DisturbsComparison(tested.Warnings, tested.Differences) {
+		for _, text := range append(report.DisturbsComparison(tested.Warnings, tested.Differences), report.OtherSettings(tested.Differences)...) {
 			fmt.Fprintf(out, "rpclab: warning: %s (A is run %s)\n", text, g.earlier.ID)
 		}
 	}

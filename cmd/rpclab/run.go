@@ -63,7 +63,9 @@ experiments of fewer than 4 rounds, which have no verdicts.
 With --gate rpclab compares the run with the last good one of the same
 experiment in the store, as 'rpclab compare' does, and the exit code is 1 if a
 gate fails. A run of which a gate or assertion failed is not good until 'rpclab
-runs accept' accepts it. The first run has nothing to compare with and passes.
+runs accept' accepts it. Once a run has passed its gates, one without gates is
+good only if its arms have the settings of this run. The first run has nothing
+to compare with and passes.
 With --against baseline rpclab compares the arms of this run with their
 baseline. Gates fix the number of rounds. With --for, such a run continues until
 each gate has passed or failed, or more rounds cannot tell.
@@ -193,7 +195,7 @@ func (f runFlags) runAndReport(c *cobra.Command, plan lab.Plan, commandLine stri
 	if err := f.gates.checkArms(plan.Arms); err != nil {
 		return usageError{err}
 	}
-	f.machine.entered = func() error { return f.gates.open(c.Context(), plan.Name, f.on, plan.Quick) }
+	f.machine.entered = func() error { return f.gates.open(c.Context(), plan, f.on) }
 	if err := f.machine.entered(); err != nil { // before the wait for other runs too, which may be long
 		return err
 	}

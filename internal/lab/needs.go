@@ -13,6 +13,11 @@ import (
 // Tools returns the programs that routes of the plan start, in the order of the arms.
 func (p Plan) Tools() []tool.Tool { return toolsOf(p.trials) }
 
+// Header returns what the result of a run on a cluster, local or kubernetes, has before the first trial.
+func (p Plan) Header(cluster string) result.Document {
+	return header(p.Plan, p.trials, Options{Kind: cluster})
+}
+
 // Needs adds to a plan's description what the run starts on this machine, how many pairs it compares in how many rounds,
 // and its loads.
 func (p Plan) Needs(to result.Plan) result.Plan {

@@ -21,9 +21,28 @@ func DisturbsComparison(warnings []string, differences []result.Difference) (sai
 	return said
 }
 
-// settings lists the settings that differ, each once with its arms.
+// OtherSettings says which settings of arms differ between two runs, as [DisturbsComparison] says the rest.
+func OtherSettings(differences []result.Difference) (said []string) {
+	for _, text := range settingsByArm(differences) {
+		said = append(said, "Another setting: "+text)
+	}
+	return said
+}
+
+// settings lists the settings that differ.
 func settings(p *page, differences []result.Difference) {
-	var said []string
+	said := settingsByArm(differences)
+	if len(said) == 0 {
+		return
+	}
+	p.heading("Settings that differ")
+	for _, text := range said {
+		p.item(text)
+	}
+}
+
+// settingsByArm returns the settings that differ, each once with its arms.
+func settingsByArm(differences []result.Difference) (said []string) {
 	arms := map[string][]string{}
 	for _, d := range differences {
 		if d.Kind != "setting" {
@@ -35,13 +54,10 @@ func settings(p *page, differences []result.Difference) {
 		}
 		arms[text] = append(arms[text], clean(d.Arm)+at(d.Cell))
 	}
-	if len(said) == 0 {
-		return
+	for i, text := range said {
+		said[i] += " (" + and(arms[text]) + ")"
 	}
-	p.heading("Settings that differ")
-	for _, text := range said {
-		p.item(text + " (" + and(arms[text]) + ")")
-	}
+	return said
 }
 
 func differs(d result.Difference) string {

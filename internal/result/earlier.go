@@ -30,6 +30,8 @@ type Earlier struct {
 	Memory *uint64 `json:"memory_bytes"`
 	// Noise is that of the headline verdicts; empty: not known.
 	Noise []Noise `json:"noise"`
+	// Gated means that the run had gates on its ratio to an earlier run. Plans do not use it; [Store.LastGood] does.
+	Gated bool `json:"gated"`
 }
 
 // Noise is how exactly a comparison of two arms knew the ratio of one metric.
@@ -49,6 +51,7 @@ func EarlierOf(d Document) Earlier {
 	e := Earlier{
 		ID: d.ID, Quick: d.Quick, Design: cmp.Or(d.Design, "isolated"), Cluster: d.Cluster, CPUs: d.Machine.CPUs, Model: d.Machine.Model,
 		Rounds: d.Rounds, TookMS: Milliseconds(d.took()), Loads: LoadTimes(d), Memory: memoryOf(d),
+		Gated: d.Gates != nil && d.Gates.Against != "baseline",
 	}
 	loads := 0.0
 	for _, a := range d.Arms {

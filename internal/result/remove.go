@@ -127,8 +127,7 @@ func (s *Store) Size(ctx context.Context) (bytes uint64, err error) {
 }
 
 // Limit removes the oldest runs until all occupy at most so many bytes, and returns their IDs. It keeps the newest run,
-// runs in progress and, where the newest runs failed, the run with which gates compare. The file is as large as before:
-// see [Store.Shrink].
+// runs in progress and the runs with which gates compare. The file is as large as before: see [Store.Shrink].
 func (s *Store) Limit(ctx context.Context, most uint64) (removed []string, err error) {
 	if size, err := s.Size(ctx); err != nil || size <= most {
 		return nil, err

@@ -99,13 +99,16 @@ func TestLimitRemovesTheOldestRuns(t *testing.T) {
 	}
 }
 
-// A limit would let the next gate compare with nothing, and pass.
-// Gates on Kubernetes do not compare with runs on this machine.
+// Without the last good run, the next gate would compare with nothing, and pass. Gates on Kubernetes do not compare with
+// runs on this machine.
 func TestLimitKeepsTheLastGoodRun(t *testing.T) {
 	s := openStore(t, t.TempDir())
 	save := func(id, experiment, cluster string, at int, outcome Conditions) {
 		d := sampleDocument(t)
 		d.ID, d.Experiment, d.Cluster, d.Started, d.Conditions = id, experiment, cluster, start.Add(time.Duration(at)*time.Minute), outcome
+		if outcome != "" {
+			d.Gates = &Gates{Undecided: "fail"}
+		}
 		must(t, s.Save(t.Context(), d))
 	}
 	save("old", "channels", "local", 0, ConditionsPassed)
@@ -117,9 +120,11 @@ func TestLimitKeepsTheLastGoodRun(t *testing.T) {
 	save("still-red", "channels", "local", 6, ConditionsFailed)
 	save("pods", "channels", "kubernetes", 7, ConditionsPassed)
 	save("newest", "churn", "local", 8, ConditionsPassed)
-	for want, of := range map[string]Series{"good": {"channels", "local", false}, "pods": {"channels", "kubernetes", false},
+	for want, of := range map[string]series{"good": {"channels", "local", false}, "pods": {"channels", "kubernetes", false},
 		"pods-good": {"churn", "kubernetes", false}, "newest": {"churn", "local", false}, "": {"channels", "local", true}} {
-		if got, err := s.LastGood(t.Context(), of); got != want || err != nil {
+		next := sampleDocument(t)
+		next.Experiment, next.Cluster, next.Quick = of.experiment, of.cluster, of.quick
+		if got, err := s.LastGood(t.Context(), next); got != want || err != nil {
 			t.Errorf("the last good run of %+v is %q (%v), want %q", of, got, err, want)
 		}
 	}
@@ -127,7 +132,7 @@ func TestLimitKeepsTheLastGoodRun(t *testing.T) {
 	must(t, err)
 	_, err = s.Limit(t.Context(), 1)
 	must(t, err)
-	if diff := cmp.Diff([]string{"good", "pods-good", "newest"}, stored(t, s)); diff != "" {
+	if diff := cmp.Diff([]string{"good", "pods-good", "pods", "newest"}, stored(t, s)); diff != "" {
 		t.Error(diff)
 	}
 }

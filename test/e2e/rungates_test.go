@@ -83,6 +83,33 @@ func TestARunIsGatedAgainstTheLastGoodOne(t *testing.T) {
 	}
 }
 
+// People try other settings in the store of a scheduled job. A run without gates is a baseline if it repeats the gated one.
+func TestAGateComparesWithRunsWithoutGatesOfTheSameSettings(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	gate := []string{"--gate", "p50 ratio < 50", "--allow", "busy"} // other tests run at the same time
+	gated := storeRun(t, data, gate...)
+	file := filepath.Join(data, "small.yaml")
+	for _, byHand := range [][]string{{"--set", "server.replicas=2"}, {"--set", "server.replicas=2", "--assert", "errors == 0"}, nil} {
+		if s := rpclabIn(t, data, append([]string{"run", file}, byHand...)...); s.code != 0 {
+			t.Fatalf("%q by hand: exit code %d\n%s", byHand, s.code, s.stderr)
+		}
+		const setting = "rpclab: warning: Another setting: server.replicas: 2 in A, 1 in B (one) (A is run "
+		s := rpclabIn(t, data, append([]string{"run", file, "--no-store", "--against", "latest"}, gate...)...)
+		if said := strings.Contains(s.stderr, setting); s.code != 0 || said != (byHand != nil) {
+			t.Errorf("against %q by hand: exit code %d, and %q is printed: %t\n%s", byHand, s.code, setting, said, s.stderr)
+		}
+		if byHand == nil {
+			gated = storedRun(t, data).ID
+		}
+		s = rpclabIn(t, data, append([]string{"run", file}, gate...)...)
+		if s.code != 0 || !strings.Contains(s.stderr, "rpclab: comparing with run "+gated) || strings.Contains(s.stderr, "Another setting") {
+			t.Errorf("after %q by hand: exit code %d, want 0 and a comparison with %s\n%s", byHand, s.code, gated, s.stderr)
+		}
+		gated = storedRun(t, data).ID
+	}
+}
+
 func TestAGateSaysWhatElseDiffersFromTheEarlierRun(t *testing.T) {
 	t.Parallel()
 	data := t.TempDir()
