@@ -27,8 +27,8 @@ func removeCommand() *cobra.Command {
 		Short: "Remove stored runs",
 		Long: `Removes stored runs: those that you name by their IDs, or those that flags
 select. --older-than and --keep together remove the old runs that are not among
-the newest. A run in progress stays. If the newest runs of an experiment failed
-their gates, the last good run stays too, because gates compare with it.`,
+the newest. A run in progress stays. The last good run of an experiment with
+gates stays too, because gates compare with it.`,
 		Example: `  rpclab runs rm 20261120-184512-x7k2
   rpclab runs rm --older-than 30d --keep 100
   rpclab runs rm --keep 100 --dry-run`,
@@ -71,7 +71,7 @@ func (f removeFlags) remove(c *cobra.Command, store *result.Store, refs []string
 		var kept []string
 		refs, kept = f.selected(rows, needed, time.Now())
 		for _, id := range kept {
-			fmt.Fprintf(c.ErrOrStderr(), "rpclab: kept %s: newer runs failed, so gates compare with it; 'rpclab runs rm %s' removes it\n", id, id)
+			fmt.Fprintf(c.ErrOrStderr(), "rpclab: kept %s: gates compare with it; 'rpclab runs rm %s' removes it\n", id, id)
 		}
 		if len(refs) == 0 {
 			fmt.Fprintln(c.OutOrStdout(), "nothing to remove")

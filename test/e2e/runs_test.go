@@ -178,7 +178,7 @@ func TestTheRunThatGatesCompareWithIsKept(t *testing.T) {
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	const kept = "rpclab: kept run-02: newer runs failed, so gates compare with it; 'rpclab runs rm run-02' removes it\n"
+	const kept = "rpclab: kept run-02: gates compare with it; 'rpclab runs rm run-02' removes it\n"
 	for _, c := range []struct{ args, stdout, stderr, left string }{
 		{"--keep 2 --dry-run", "run-03\n", kept, "run-00 run-01 run-02 run-03"},
 		{"--older-than 2d", "run-03\n", kept, "run-00 run-01 run-02"},
