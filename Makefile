@@ -3,8 +3,9 @@
 
 CACHE = $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/rpclab
 
-# As in releases and images. So Go compiles a package once for all of them, and for every clone.
-export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
+# As in releases and images. So Go compiles a package once for all of them, and for every clone. Without garbage collection up
+# to 1 GiB, compilers take a third less CPU time.
+export GOFLAGS := $(strip $(GOFLAGS) -trimpath '-toolexec=env GOGC=off GOMEMLIMIT=1GiB')
 export CGO_ENABLED = 0
 
 # What make check leaves to make test, besides the race detector: packages whose tests need more than Go

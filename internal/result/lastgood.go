@@ -148,14 +148,16 @@ func (had setup) within(next setup) bool {
 	return had != nil
 }
 
-// finishedRuns returns the complete runs of an experiment (empty: of all), newest first. Of a run that an older rpclab
+// finishedRuns returns the complete runs of an experiment (empty: of all), newest first, without those that measured no call
+// and have no conditions. Of a run that an older rpclab
 // stored, the cluster is in the header, and conditions may be those of gates.
 func (s *Store) finishedRuns(ctx context.Context, experiment string) (all []finishedRun, err error) {
 	rows, err := s.db.QueryContext(ctx, `SELECT r.id, r.experiment, r.quick, r.conditions IS 'failed',
 		r.conditions IS 'accepted' OR r.conditions IS 'passed' AND coalesce(json_extract(e.summary, '$.gated'), 1),
 		coalesce(json_extract(e.summary, '$.cluster'), iif(json_valid(r.header), json_extract(r.header, '$.cluster'), NULL), '')
 		FROM runs r LEFT JOIN earlier e ON e.run = r.id
-		WHERE r.partial = 0 AND (?1 = '' OR r.experiment = ?1) ORDER BY r.started DESC, r.id DESC`, experiment)
+		WHERE r.partial = 0 AND (?1 = '' OR r.experiment = ?1)
+		AND (coalesce(r.conditions, '') <> '' OR EXISTS (SELECT 1 FROM figures f WHERE f.run = r.id AND f.errors IS NOT NULL)) ORDER BY r.started DESC, r.id DESC`, experiment)
 	if err != nil {
 		return nil, storeError(s.path, "find the last good run", err)
 	}

@@ -54,6 +54,9 @@ func TestGatesCompareWithRunsWithoutGatesOfTheSameSettings(t *testing.T) {
 		"a night without gates": {
 			{"gated", gated(ConditionsPassed), "gated"}, {"slow", gated(ConditionsFailed), "gated"}, {"by-hand", same, "by-hand"},
 		},
+		"a run that measured nothing": {
+			{"by-hand", same, "by-hand"}, {"nothing", func(d *Document) { d.Arms[0].Measures = Measures{} }, "by-hand"},
+		},
 		"accepted runs": {
 			{"gated", gated(ConditionsPassed), "gated"}, {"accepted", asserted(ConditionsAccepted), "accepted"},
 			{"slow", gated(ConditionsFailed), "accepted"},
