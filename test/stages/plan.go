@@ -51,6 +51,8 @@ func plan(program string) ([]lane, error) {
 	race.args = append([]string{"env", "CGO_ENABLED=1"}, race.args...) // which the race detector needs
 	built := []string{"build rpclab"}
 	whole := []string{"proxies", "servers in Python", "servers in Java", "servers in Rust"}
+	conformance := test("conformance", "./test/conformance", append(whole, "servers of others"), "-timeout", "15m", "-parallel", "4")
+	conformance.after = []string{"e2e alone"}
 	servers := func(title, language string) stage {
 		return stage{name: title, needs: built, args: []string{program, "servers", "build", language}}
 	}
@@ -63,9 +65,9 @@ func plan(program string) ([]lane, error) {
 			servers("servers in Rust", "rust"),
 			{name: "servers of others", args: []string{"test/conformance/servers/build.sh"}},
 			{name: "collector", args: []string{"test/dashboards/build.sh"}},
-			// It compiles packages as a release does, which other stages do not need.
-			{name: "release", needs: []string{"build rpclab", "Debian packages"}, after: []string{"e2e alone"}, args: []string{"go", "-C", "tools/release", "test", "-count=1", "-timeout", "30m", "."}},
-			{name: "lint", needs: built, after: []string{"e2e alone"}, args: []string{"make", "--no-print-directory", "lint"}},
+			// Nothing waits for these. They would take the processors from the build of Kubernetes.
+			{name: "release", needs: []string{"build rpclab", "Debian packages"}, after: []string{"e2e alone", "build Kubernetes"}, args: []string{"go", "-C", "tools/release", "test", "-count=1", "-timeout", "30m", "."}},
+			{name: "lint", needs: built, after: []string{"e2e alone", "build Kubernetes"}, args: []string{"make", "--no-print-directory", "lint"}},
 		}},
 		{nice: "19", stages: []stage{
 			{name: "build Kubernetes", needs: []string{"Debian packages"}, args: []string{"go", "run", "./test/cluster", "build"}},
@@ -80,13 +82,13 @@ func plan(program string) ([]lane, error) {
 			test("site", "./tools/site", []string{"Debian packages"}, "-timeout", "10m"),
 			test("security", "./test/security", nil, "-timeout", "10m"),
 		}},
-		{stages: []stage{
+		{stages: []stage{ // Kubernetes is built meanwhile
+			conformance,
+			test("dashboards", "./test/dashboards", []string{"proxies", "collector"}, "-timeout", "5m"),
+			test("browser", "./web/bundle ./test/browser", []string{"Debian packages"}, "-timeout", "10m"),
 			{name: "Kubernetes", needs: []string{"build Kubernetes", "proxies"}, after: []string{"e2e alone"},
 				args: []string{"go", "run", "./test/cluster", "with", "--name", "test", "--", "test/run.sh", "./test/kube/...", "-timeout", "40m", "-parallel", "4", "-skip", "Istio|Soak"}},
 			test("cluster", "./test/cluster", []string{"build Kubernetes"}, "-timeout", "15m"),
-			test("dashboards", "./test/dashboards", []string{"proxies", "collector"}, "-timeout", "5m"),
-			test("browser", "./web/bundle ./test/browser", []string{"Debian packages"}, "-timeout", "10m"),
-			test("conformance", "./test/conformance", append(whole, "servers of others"), "-timeout", "15m", "-parallel", "4"),
 		}},
 	}, nil
 }
