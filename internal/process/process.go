@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -56,11 +57,13 @@ const guardNoInput = guard + ` </dev/null`
 type Process struct {
 	Stdin io.WriteCloser
 
-	cmd  *exec.Cmd
-	log  tail
-	done chan struct{}
-	err  error
-	self member
+	cmd   *exec.Cmd
+	log   tail
+	done  chan struct{} // closed by end
+	ended sync.Once
+	err   error
+	cpu   time.Duration
+	self  member
 }
 
 // Start starts a child in a process group of its own, so that an interrupt from the terminal
@@ -107,17 +110,28 @@ func Start(spec Spec) (*Process, error) {
 		}
 		started <- err
 		if err == nil {
-			child.err = child.cmd.Wait()
+			err := child.cmd.Wait()
 			// Kill the processes that the child leaves behind. The group keeps its id while it has members.
 			_ = syscall.Kill(-child.cmd.Process.Pid, syscall.SIGKILL)
 			killOwned(owner)
-			close(child.done)
+			child.end(err, child.cmd.ProcessState)
 		}
 	}()
 	if err := <-started; err != nil {
 		return nil, startError(spec.Args[0], err)
 	}
 	return child, nil
+}
+
+// end records how the process ended. Only the first call has an effect. A process that cannot be killed has no state.
+func (p *Process) end(err error, state *os.ProcessState) {
+	p.ended.Do(func() {
+		p.err = err
+		if state != nil {
+			p.cpu = state.UserTime() + state.SystemTime()
+		}
+		close(p.done)
+	})
 }
 
 // startError says what to do if this process has too many files open to start another one.
@@ -209,19 +223,28 @@ func (p *Process) StopBy(signal syscall.Signal, grace time.Duration) {
 	}
 }
 
-// Kill kills the process, its descendants and its group, and returns when it has ended.
+// ErrAlive is the error of a process that SIGKILL did not end.
+var ErrAlive = errors.New("rpclab could not kill it: end it yourself")
+
+// killTimeout is how long Kill waits for the end of a process.
+const killTimeout = 10 * time.Second
+
+// Kill kills the process, its descendants and its group, and returns when it has ended. A process of another user, which
+// rpclab may not kill, counts as ended after [killTimeout], with [ErrAlive].
 func (p *Process) Kill() {
 	kill(p.self)
 	_ = p.signalGroup(syscall.SIGKILL)
-	<-p.done
+	select {
+	case <-p.done:
+	case <-time.After(killTimeout):
+		p.end(fmt.Errorf("process %d is alive: %w", p.Pid(), ErrAlive), nil)
+	}
 }
 
 // CPU returns the user and system time of a process that has ended. Its peak memory is not
 // available then: what wait4(2) reports includes the memory of the parent, which the child shared
 // when it started.
-func (p *Process) CPU() time.Duration {
-	return p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()
-}
+func (p *Process) CPU() time.Duration { return p.cpu }
 
 // RaiseFileLimit raises this process's soft limit of open files to the hard limit and returns it.
 // Children inherit it.

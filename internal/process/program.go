@@ -6,15 +6,22 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
-// CheckProgram returns an error if the program of a command line does not exist, or cannot be executed. A name
-// with a slash is relative to the working directory, other names are in PATH. where is the field of the experiment
-// that has the command.
+// userPrograms start a program as another user.
+var userPrograms = []string{"sudo", "doas", "pkexec", "su", "runuser"}
+
+// CheckProgram returns an error if the program of a command line does not exist, cannot be executed, or runs as another
+// user, whose processes rpclab may not stop. A name with a slash is relative to the working directory, other names are in
+// PATH. where is the field of the experiment that has the command.
 func CheckProgram(where, name, dir string, env []string) error {
 	if info, err := os.Stat(Absolute(dir)); err != nil || !info.IsDir() {
 		return fmt.Errorf("%s.dir: there is no directory %s", where, Absolute(dir))
+	}
+	if os.Geteuid() != 0 && slices.Contains(userPrograms, filepath.Base(name)) {
+		return fmt.Errorf("%s.command: rpclab may not stop what %s starts as another user: remove %[2]s, or run rpclab itself as root", where, name)
 	}
 	here := filepath.Join(Absolute(dir), name)
 	if filepath.IsAbs(name) {

@@ -158,26 +158,45 @@ func TestInterruptDuringABlackholeCleansUp(t *testing.T) {
 	}
 }
 
-func TestBlackholeWithoutPermissionSaysWhatToDo(t *testing.T) {
-	t.Parallel()
+// runAsAnotherUser runs rpclab as another user, who can read the file.
+func runAsAnotherUser(t *testing.T, file string, args ...string) said {
+	t.Helper()
 	if os.Getuid() != 0 {
 		t.Fatal("this test runs the program as another user, which needs root: run it with sudo")
 	}
 	data := t.TempDir()
-	if err := os.Chown(data, 65534, 65534); err != nil { // for its results
+	err := errors.Join(os.Chown(data, 65534, 65534), os.Chmod(file, 0o644))
+	for dir := filepath.Dir(file); dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
+		err = errors.Join(err, os.Chmod(dir, 0o755))
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
-	c := command(t, data, "run", withEvents(t, "4s", "- {at: 500ms, cut: {backends: 1, how: blackhole}}\n"))
+	c := command(t, data, args...)
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	// The other user must be able to read the file and to enter its directories.
-	for dir := filepath.Dir(c.Args[2]); dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
-		if err := os.Chmod(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+	s, err := ran(c)
+	if err != nil {
+		t.Fatal(err)
 	}
-	output, _ := c.CombinedOutput()
-	if code := c.ProcessState.ExitCode(); code != 3 || !strings.Contains(string(output), "this needs root: run it with sudo") {
-		t.Errorf("exit code %d; output\n%s", code, output)
+	return s
+}
+
+func TestBlackholeWithoutPermissionSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	file := withEvents(t, "4s", "- {at: 500ms, cut: {backends: 1, how: blackhole}}\n")
+	if s := runAsAnotherUser(t, file, "run", file); s.code != 3 || !strings.Contains(s.stderr, "this needs root: run it with sudo") {
+		t.Errorf("exit code %d; standard error\n%s", s.code, s.stderr)
+	}
+}
+
+// rpclab cannot stop such a server, so the run hung.
+func TestAServerOfAnotherUserIsRefused(t *testing.T) {
+	t.Parallel()
+	file := stranger(t, `command: ["`, `command: ["sudo", "`)
+	s := runAsAnotherUser(t, file, "run", "channels", "--quick", "--arms", "shared", "--service", file)
+	want := "server.command: rpclab may not stop what sudo starts as another user: remove sudo, or run rpclab itself as root"
+	if s.code != 3 || !strings.Contains(s.stderr, want) {
+		t.Errorf("exit code %d, want 3 and %q; standard error\n%s", s.code, want, s.stderr)
 	}
 }
 

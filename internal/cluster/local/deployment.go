@@ -14,6 +14,7 @@ import (
 	"rpclab/internal/cluster/netfault"
 	"rpclab/internal/cluster/publish"
 	"rpclab/internal/measure"
+	"rpclab/internal/process"
 	"rpclab/internal/workload"
 )
 
@@ -77,6 +78,7 @@ type deployment struct {
 	detached  string // says which server is not a process of its command; empty: none
 	// exitedProxyCPU is the CPU time of the fault proxies that exited.
 	exitedProxyCPU time.Duration
+	left           error // names processes that could not be killed
 }
 
 func newDeployment(c *Cluster, spec cluster.Spec, endpoints *cluster.Endpoints, publisher *publish.Publisher) *deployment {
@@ -276,6 +278,9 @@ func (d *deployment) recordExit(r *replica, failed error) {
 	if r.proxy != nil {
 		d.exitedProxyCPU += r.proxy.CPU()
 	}
+	if err := r.process.Err(); errors.Is(err, process.ErrAlive) {
+		d.left = errors.Join(d.left, fmt.Errorf("server %s at %s: %w", r.id, r.addr, err))
+	}
 	if r.counted {
 		if calls, ok := r.FinalCallCount(); ok {
 			d.account.Calls[r.id] = calls - r.began
@@ -344,5 +349,5 @@ func (d *deployment) Remove() error {
 	killed.Wait()
 	d.tasks.Wait()
 	d.cluster.forget(d)
-	return errors.Join(netfault.StopDropping(d.spec.Name), d.publisher.Close())
+	return errors.Join(d.left, netfault.StopDropping(d.spec.Name), d.publisher.Close())
 }
