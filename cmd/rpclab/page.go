@@ -63,6 +63,9 @@ func (f *pageFlags) checkAddresses(page string) error {
 	if err := os.Unsetenv(tokenVariable); err != nil {
 		return err
 	}
+	if token := strings.TrimSpace(f.token); token != "" { // a Secret may end with a line break, which no client can send
+		f.token = token
+	}
 	for _, at := range []struct{ flag, address string }{{"--listen", page}, {"--metrics", f.metrics}} {
 		if at.address == "" {
 			continue

@@ -33,6 +33,8 @@ func TestTheAddressAndTheTokenOfAPageNeedAPage(t *testing.T) {
 		{pageFlags{listen: pageAddress}, "dev", ""},
 		{pageFlags{listen: "0.0.0.0:8421", web: true}, "", "--listen"},
 		{pageFlags{listen: pageAddress, web: true}, "dev", "--listen"},
+		{pageFlags{listen: pageAddress, web: true}, "\n", "--listen"},
+		{pageFlags{listen: pageAddress, web: true}, strings.Repeat("t", 15) + "\n", "--listen"},
 		{pageFlags{listen: pageAddress, metrics: "127.0.0.1:1"}, "dev", "--metrics"},
 	} {
 		t.Setenv(tokenVariable, test.token)
@@ -43,5 +45,15 @@ func TestTheAddressAndTheTokenOfAPageNeedAPage(t *testing.T) {
 		if _, set := os.LookupEnv(tokenVariable); set {
 			t.Error("child processes inherit the token")
 		}
+	}
+}
+
+// Files and Secrets end with a line break, which neither a header nor the form of the login can contain.
+func TestALineBreakAfterTheTokenIsNoPartOfIt(t *testing.T) {
+	want := strings.Repeat("t", 16)
+	t.Setenv(tokenVariable, want+"\n")
+	f := pageFlags{listen: "0.0.0.0:8421", web: true}
+	if err := f.check(); err != nil || f.token != want {
+		t.Errorf("the token is %q (error %v), want %q", f.token, err, want)
 	}
 }

@@ -21,8 +21,8 @@ const minTokenLength = 16
 // CheckAddress returns an error unless the address is a loopback address, or the token is long
 // enough.
 func CheckAddress(address, token string) error {
-	if token != "" && len(token) < minTokenLength {
-		return fmt.Errorf("the token has %d characters; use at least %d, for example from `openssl rand -hex 16`", len(token), minTokenLength)
+	if length := len(strings.TrimSpace(token)); token != "" && length < minTokenLength {
+		return fmt.Errorf("the token has %d characters; use at least %d, for example from `openssl rand -hex 16`", length, minTokenLength)
 	}
 	host, port, err := net.SplitHostPort(address)
 	if err == nil {
