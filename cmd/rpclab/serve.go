@@ -38,16 +38,16 @@ on this machine that you type in. A load calls one method, or several by weight
 or in order. /api/v1/openapi.json describes the API of the page.
 
 By default only this machine can reach the page. With --listen on another
-address, clients need the token: log in on the page, or send the header
-'Authorization: Bearer TOKEN'. The page has no TLS: use a proxy, or reach the
-page through 'ssh -L 8421:127.0.0.1:8421 HOST'.
+address, or with --host, clients need the token: log in on the page, or send the
+header 'Authorization: Bearer TOKEN'. The page has no TLS: use a proxy, or reach
+the page through 'ssh -L 8421:127.0.0.1:8421 HOST'.
 
 Ctrl-C stops the server. It stops a run in progress and stores its measurements.`,
 		Example: `  rpclab serve
   rpclab serve --service orders.yaml
   rpclab serve --experiment ./mine.yaml --metrics 127.0.0.1:9464
   rpclab serve --store-limit 2Gi
-  rpclab serve --host lab.example.org
+  RPCLAB_TOKEN=$(openssl rand -hex 16) rpclab serve --host lab.example.org
   RPCLAB_TOKEN=$(openssl rand -hex 16) rpclab serve --listen 0.0.0.0:8421`,
 		Args: noArgs,
 		RunE: withStore(result.OpenStore, func(c *cobra.Command, store *result.Store, _ []string) error { return f.serve(c, store) }),
@@ -70,6 +70,9 @@ func (f serveFlags) serve(c *cobra.Command, store *result.Store) (err error) {
 	for _, host := range f.live.hosts {
 		if host == "" || strings.ContainsAny(host, "/:") {
 			return usageError{fmt.Errorf("--host %q: use a name without scheme, port and path, such as lab.example.org", host)}
+		}
+		if f.live.token == "" {
+			return usageError{fmt.Errorf("--host %s: other machines can use this name and could start runs here: set a token, best in %s", host, tokenVariable)}
 		}
 	}
 	offered, err := f.experiments()

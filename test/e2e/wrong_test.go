@@ -153,6 +153,7 @@ func TestWrongRequestsExitWithCode2(t *testing.T) {
 		{"lab-up-equal-ports", func() []string { return []string{"lab", "up", "chain", "--port", "8000"} }},
 		{"server-port", func() []string { return []string{"server", "--listen", "127.0.0.1:99999"} }},
 		{"serve-port", func() []string { return []string{"serve", "--listen", "127.0.0.1:99999"} }},
+		{"serve-host-without-token", func() []string { return []string{"serve", "--host", "lab.example.org"} }},
 		{"serve-host", func() []string { return []string{"serve", "--host", "lab.example.org:443"} }},
 		{"gateway-port", func() []string { return []string{"gateway", "--listen", "127.0.0.1:99999", "--target", "127.0.0.1:5"} }},
 		{"server-delay", func() []string { return []string{"server", "--delay", "-5s", "--workers", "-1"} }},
