@@ -36,8 +36,12 @@ func TestRequestsWithAnotherHostNameAreRejected(t *testing.T) {
 	} {
 		for i, s := range []*testServer{open, withToken} {
 			for _, path := range []string{"/api/v1/runs", "/"} {
-				if got, _ := s.request(t, http.MethodGet, path, "", header(append(bearer, "Host", host)...)); got != want[i] {
+				got, text := s.request(t, http.MethodGet, path, "", header(append(bearer, "Host", host)...))
+				if got != want[i] {
 					t.Errorf("host %s, with a token %v: %s has status %d, want %d", host, i == 1, path, got, want[i])
+				}
+				if remedy := "start 'rpclab serve' with --host evil.example (in the Helm chart: page.hosts)"; strings.HasPrefix(host, "evil.") && !strings.Contains(text, remedy) {
+					t.Errorf("host %s: %s answers %s, want %q", host, path, text, remedy)
 				}
 			}
 		}

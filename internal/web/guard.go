@@ -17,8 +17,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		setSecurityHeaders(w.Header())
 		w.Header().Set("Connection", "close") // idle connections are for clients with the token
 		if !s.allowedHost(r.Host) {
-			s.refuse(w, r, problem{http.StatusMisdirectedRequest, "This server does not serve the host " + r.Host +
-				"; use the address that rpclab printed when it started."})
+			s.refuse(w, r, misdirected(r.Host))
 			return
 		}
 		if err := origins.Check(r); err != nil || crossOrigin(r) {
@@ -56,13 +55,27 @@ func crossOrigin(r *http.Request) bool {
 // allowedHost reports whether a Host header names this server: the name of this machine, or an
 // address, which DNS cannot redirect. Without a token only loopback addresses are allowed.
 func (s *Server) allowedHost(host string) bool {
-	name := host
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		name = h
-	}
-	name = strings.ToLower(strings.Trim(name, "[]"))
+	name := hostName(host)
 	if address, err := netip.ParseAddr(name); err == nil {
 		return address.IsLoopback() || s.Token != ""
 	}
 	return name == "localhost" || slices.Contains(s.Hosts, name)
+}
+
+// hostName returns the name or the address in a Host header.
+func hostName(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return strings.ToLower(strings.Trim(host, "[]"))
+}
+
+// misdirected is the error of a request for a host that is not allowed.
+func misdirected(host string) problem {
+	remedy := "use the address that rpclab printed when it started"
+	name := hostName(host)
+	if _, err := netip.ParseAddr(name); err != nil && name != "" {
+		remedy += ", or start 'rpclab serve' with --host " + name + " (in the Helm chart: page.hosts)"
+	}
+	return problem{http.StatusMisdirectedRequest, "This server does not serve the host " + host + "; " + remedy + "."}
 }
