@@ -58,7 +58,7 @@ minikube: minikube image rm rpclab:CHECKSUM).`,
 					fmt.Fprintf(c.OutOrStdout(), "%s  (run %s)\n", restored, run.Run)
 				}
 				if !run.Remains {
-					fmt.Fprintf(c.OutOrStdout(), "%s  owner %s, began %s\n", run.Namespace, run.Owner, run.Began.Local().Format(time.DateTime))
+					fmt.Fprintf(c.OutOrStdout(), "%s  owner %s, began %s\n", run.Namespace, printable(run.Owner), run.Began.Local().Format(time.DateTime))
 				}
 			}
 			if len(cleaned) == 0 && err == nil {

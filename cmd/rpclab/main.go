@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -34,16 +33,6 @@ func main() {
 	}
 	stop()
 	os.Exit(exitCode(err))
-}
-
-// printable replaces the control characters of a message, which may be those of a server, except for line breaks and tabs.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) {
-			return ' '
-		}
-		return r
-	}, text)
 }
 
 func root() *cobra.Command {

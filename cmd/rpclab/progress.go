@@ -191,7 +191,7 @@ func trialLine(now lab.Progress) string {
 		line += ", " + cell.String()
 	}
 	if t.Failed != "" {
-		return line + ": no measurement: " + t.Failed
+		return line + ": no measurement: " + printable(t.Failed) // it may contain text of a server
 	}
 	line += fmt.Sprintf(": %d calls, %d failed", t.Calls, t.Measures.Failed())
 	if t.Dropped > 0 {

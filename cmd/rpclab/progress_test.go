@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -31,6 +32,19 @@ func TestTheLineOfATrialShowsItsLostCalls(t *testing.T) {
 	} {
 		if line := trialLine(lab.Progress{Planned: 1, Ended: &result.Trial{Measures: measured}}); !strings.HasSuffix(line, want) {
 			t.Errorf("the line is %q, want one that ends with %q", line, want)
+		}
+	}
+}
+
+// The text of an error may be that of a server, such as a grpc-message.
+func TestLinesAboutRunsHaveNoControlCharacters(t *testing.T) {
+	const sent = "all calls failed: \x1b]0;owned\a"
+	for _, line := range []string{
+		trialLine(lab.Progress{Planned: 1, Ended: &result.Trial{Failed: sent}}),
+		outcome(result.Document{}, errors.New(sent)),
+	} {
+		if strings.ContainsAny(line, "\x1b\a") || !strings.Contains(line, "all calls failed:  ]0;owned") {
+			t.Errorf("the line is %q, want one without control characters", line)
 		}
 	}
 }

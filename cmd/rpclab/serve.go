@@ -126,7 +126,7 @@ func (f serveFlags) serve(c *cobra.Command, store *result.Store) (err error) {
 func outcome(d result.Document, err error) string {
 	switch {
 	case err != nil && !errors.Is(err, context.Canceled):
-		return "failed: " + err.Error()
+		return "failed: " + printable(err.Error()) // it may contain text of a server
 	case d.Partial || err != nil:
 		return "was stopped"
 	}
