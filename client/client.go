@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -33,7 +34,7 @@ type Job struct {
 }
 
 // Func makes one call. It is called from many goroutines at once. n is the number of the call, which no other call of
-// the load has. The code of an error is that of its gRPC status.
+// the load has. The code of an error is that of [Error], else that of its gRPC status.
 type Func func(ctx context.Context, n uint64) error
 
 // Run opens the client with the job from rpclab, and makes calls until rpclab ends.
@@ -53,6 +54,14 @@ func RunGRPC[Stub any](newStub func(grpc.ClientConnInterface) Stub, call func(ct
 	})
 }
 
+// Error returns an error of a call with a code of your own, such as TOO_FEW for a response with too few items. A code has
+// at most 40 capital letters, digits and _.
+func Error(code, message string) error { return &codedError{code, message} }
+
+type codedError struct{ code, message string }
+
+func (e *codedError) Error() string { return e.message }
+
 // AnsweredBy says which backend answered the call of a context: its address or its name.
 func AnsweredBy(ctx context.Context, backend string) {
 	if o, ok := ctx.Value(outcomeKey{}).(*outcome); ok {
@@ -66,7 +75,7 @@ type outcome struct {
 	Call    uint64 `json:"call"`
 	Sent    int64  `json:"sent"`
 	Done    int64  `json:"done"`
-	Code    uint32 `json:"code"`
+	Code    any    `json:"code"` // the number of a gRPC status, or the code of an Error
 	Message string `json:"message,omitempty"`
 	Backend string `json:"backend,omitempty"`
 }
@@ -111,7 +120,7 @@ func serve(in io.Reader, out io.Writer, open func(Job) (Func, error)) error {
 
 // measure makes a call and takes its time.
 func measure(ctx context.Context, call Func, n uint64, timeout time.Duration) *outcome {
-	o := &outcome{Call: n}
+	o := &outcome{Call: n, Code: codes.OK}
 	ctx, cancel := context.WithTimeout(context.WithValue(ctx, outcomeKey{}, o), timeout)
 	defer cancel()
 	started := time.Now()
@@ -120,14 +129,22 @@ func measure(ctx context.Context, call Func, n uint64, timeout time.Duration) *o
 	o.Sent = started.UnixNano()
 	o.Done = o.Sent + took.Nanoseconds()
 	if err != nil {
-		s, ok := status.FromError(err)
-		if !ok {
-			s = status.FromContextError(err)
-		}
-		if s.Code() == codes.OK {
-			s = status.New(codes.Unknown, err.Error())
-		}
-		o.Code, o.Message = uint32(s.Code()), s.Message()
+		o.Code, o.Message = codeOf(err)
 	}
 	return o
+}
+
+// codeOf returns the code of an error, which is not OK.
+func codeOf(err error) (code any, message string) {
+	if own := (*codedError)(nil); errors.As(err, &own) && own.code != "" && own.code != "OK" {
+		return own.code, err.Error()
+	}
+	s, ok := status.FromError(err)
+	if !ok {
+		s = status.FromContextError(err)
+	}
+	if s.Code() == codes.OK {
+		return codes.Unknown, err.Error()
+	}
+	return s.Code(), s.Message()
 }

@@ -8,6 +8,15 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 
+class Error(Exception):
+    """A failed call with a code of your own, such as TOO_FEW for a response with too few items. A code has at most 40
+    capital letters, digits and _."""
+
+    def __init__(self, code: str, message: str = ""):
+        super().__init__(message)
+        self.code = code
+
+
 class Call:
     """A call to make: its number, which no other call of the load has, and its deadline in seconds. The program can set
     backend, the address or the name of the server that answered."""
@@ -20,7 +29,7 @@ def run(open_client, threads: int = 200) -> None:
     """Call open_client(job) once, and the function that it returns with each Call, in threads.
 
     job is a dict: target (what to dial), call (workload.call), timeout_ns, service_config (of the route).
-    An exception is a failed call; its code is that of a gRPC error, or UNKNOWN."""
+    An exception is a failed call; its code is that of an Error or of a gRPC error, or UNKNOWN."""
     output, lock = sys.stdout, threading.Lock()
     sys.stdout = sys.stderr  # what the program prints is not for rpclab
     line = sys.stdin.readline()
@@ -74,6 +83,7 @@ def run_grpc(new_stub, make_call, options=None, threads: int = 200) -> None:
 
 
 def code_of(error: BaseException) -> str:
-    """The gRPC code of an error; UNKNOWN without one."""
+    """The code of an Error or a gRPC error; UNKNOWN without one, since OK is no failure."""
     code = getattr(error, "code", None)
-    return getattr(code(), "name", "UNKNOWN") if callable(code) else "UNKNOWN"
+    name = code if isinstance(error, Error) else getattr(code(), "name", "") if callable(code) else ""
+    return "UNKNOWN" if name in ("", "OK") else name

@@ -152,12 +152,14 @@ def make(call):
     call.backend = b"x"
     if call.number == 1:
         sys.exit("no more")
+    if call.number == 2:
+        raise rpclab_client.Error("TOO_FEW", "2 items")
 
 rpclab_client.run(lambda job: make)`}
 	job.Command.Env = []string{"PYTHONPATH=../../../python", "PYTHONDONTWRITEBYTECODE=1"}
-	m := callertest.Load(t, callertest.Open(t, Caller{}, job, target), pace.Sequence(2))
-	if m.Calls != 2 || m.Backends["b'x'"] != 1 || m.Samples["UNKNOWN"] != "no more" {
-		t.Errorf("%d calls, backends %v, errors %v, samples %v; want one of b'x' and one UNKNOWN", m.Calls, m.Backends, m.Errors, m.Samples)
+	m := callertest.Load(t, callertest.Open(t, Caller{}, job, target), pace.Sequence(3))
+	if m.Calls != 3 || m.Backends["b'x'"] == 0 || m.Samples["UNKNOWN"] != "no more" || m.Samples["TOO_FEW"] != "2 items" {
+		t.Errorf("%d calls, backends %v, errors %v, samples %v; want b'x', one UNKNOWN and one TOO_FEW", m.Calls, m.Backends, m.Errors, m.Samples)
 	}
 }
 
