@@ -203,14 +203,6 @@ func (p armPair) notKnown(m metric) reason {
 	return reason{fmt.Sprintf("%s of %s is not known in %s", m.experimentName(), p.name(), strings.Join(without, " and ")), result.Cause{Kind: result.CauseValue}}
 }
 
-// unknownOf reports whether no round of an arm has a value of the metric, where no other guard says why.
-func (m metric) unknownOf(arm result.Arm) bool {
-	searched := m.kind == searchLoad && arm.Capacity != nil // if no rate holds, other guards say why
-	failed := slices.ContainsFunc(arm.Trials, func(t result.Trial) bool { return t.Failed != "" })
-	known := slices.ContainsFunc(arm.Trials, func(t result.Trial) bool { return m.of(t) > 0 }) // never is a value
-	return len(arm.Trials) > 0 && !m.zero && !m.byRank && !searched && !failed && !known && arm.Lost() <= tooManyLost
-}
-
 // samples returns the values of the metric in both runs, one for each trial. If arms took turns in both, each value is of a
 // group of cycles, and the returned pair has these groups in place of its trials. If runs were merged, each value is of a
 // whole run. It sets in o which of them it is.

@@ -209,6 +209,14 @@ func lostCalls(m metric, _ result.Document, arm result.Arm) reason {
 	return reason{}
 }
 
+// unknownOf reports whether no round of an arm has a value of the metric, where no other guard says why.
+func (m metric) unknownOf(arm result.Arm) bool {
+	searched := m.kind == searchLoad && arm.Capacity != nil // if no rate holds, other guards say why
+	failed := slices.ContainsFunc(arm.Trials, func(t result.Trial) bool { return t.Failed != "" })
+	known := slices.ContainsFunc(arm.Trials, func(t result.Trial) bool { return m.of(t) > 0 }) // never is a value
+	return len(arm.Trials) > 0 && !m.zero && !m.byRank && !searched && !failed && !known && arm.Lost() <= tooManyLost
+}
+
 func tooFewCalls(m metric, d result.Document, arm result.Arm) reason {
 	if m.tail == 0 {
 		return reason{}

@@ -1,7 +1,5 @@
 package result
 
-import "strings"
-
 // Event is a change or fault during a trial, and its effects.
 type Event struct {
 	Arm   string  `json:"arm,omitempty"`
@@ -113,23 +111,4 @@ type FollowTime struct {
 	// there are fewer than 6 trials, or HighMS has no bound.
 	LowMS  *float64 `json:"low_ms"`
 	HighMS *float64 `json:"high_ms"`
-}
-
-// Lacks names the first event that does not count in a trial, and why: rpclab could not perform it, so it cannot have cost
-// calls, or it stopped because a backend exited or did not start, so the calls show only what came before. Empty: none, or
-// the trial gave no measurement.
-func (t Trial) Lacks() (event, why string) {
-	if t.Failed != "" {
-		return "", ""
-	}
-	for _, e := range t.Events {
-		switch {
-		case e.Error != "":
-			return e.What + " was not performed", e.Error
-		case e.Unfinished != nil && len(t.Lost) > 0:
-			why, _, _ = strings.Cut(t.Lost[0], "\n")
-			return e.What + " was not complete", why
-		}
-	}
-	return "", ""
 }

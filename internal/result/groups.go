@@ -19,13 +19,3 @@ const (
 	LimitedByMemory = "memory"
 	LimitedByFiles  = "files"
 )
-
-// BalanceOver is the number of backends between which the balance of a trial is computed, with those that answered no call
-// if they are known; 0: rpclab does not know which backends answered.
-func (t Trial) BalanceOver() int {
-	n := len(t.Backends)
-	for _, calls := range t.Groups {
-		n = max(n, len(calls))
-	}
-	return n
-}
