@@ -166,7 +166,7 @@ func (g *runGates) report(out io.Writer, d result.Document, tested result.Compar
 		if d.Quick {
 			kind = "with --quick"
 		}
-		fmt.Fprintf(out, "rpclab: gates: nothing to compare: the store has no earlier run of %s %s that did not fail and has only arms of this run\n", report.Clean(d.Experiment), kind)
+		fmt.Fprintf(out, "rpclab: gates: nothing to compare: the store has no earlier run of %s %s that did not fail (on %s, with calls, and with no arm that this run lacks)\n", report.Clean(d.Experiment), kind, cmp.Or(d.Cluster, "local"))
 		return nil
 	default:
 		fmt.Fprintf(out, "rpclab: comparing with run %s of %s\n", g.earlier.ID, g.earlier.Started.Local().Format(time.DateTime))

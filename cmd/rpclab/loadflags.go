@@ -57,7 +57,7 @@ func (f *loadFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Compress, "compress", "", "`compression` of gRPC messages: gzip (default: none)")
 	flags.StringVar(&f.UserAgent, "user-agent", "", "`text` before the client's own user-agent; in REST, instead of it")
 
-	flags.StringVar(&f.Balance, "balance", generator.PickFirst, "`policy` for a target with several addresses: pick_first (the first that works) or round_robin (all in turn)")
+	flags.StringVar(&f.Balance, "balance", generator.PickFirst, "`policy` for a target with several addresses: pick_first (the first that works) or round_robin (all in turn, which calls of --service do by default)")
 	flags.StringVar(&f.Authority, "authority", "", "`name` in :authority of every call, or in the Host header of REST; with TLS also in the server certificate (default: --servername, or the target)")
 
 	flags.Float64Var(&f.Rate, "rate", 0, "calls due per second (open loop)")

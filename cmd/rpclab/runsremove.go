@@ -27,8 +27,8 @@ func removeCommand() *cobra.Command {
 		Short: "Remove stored runs",
 		Long: `Removes stored runs: those that you name by their IDs, or those that flags
 select. --older-than and --keep together remove the old runs that are not among
-the newest. A run in progress stays. The last good run of an experiment with
-gates stays too, because gates compare with it.`,
+the newest. They keep runs in progress, and the last good run of an experiment
+with gates, because gates compare with it. To remove that run, name it.`,
 		Example: `  rpclab runs rm 20261120-184512-x7k2
   rpclab runs rm --older-than 30d --keep 100
   rpclab runs rm --keep 100 --dry-run`,

@@ -108,7 +108,7 @@ func (k *storeFlags) register(flags *pflag.FlagSet) {
 }
 
 func (k *storeFlags) registerLimit(flags *pflag.FlagSet) {
-	flags.Var(&k.limit, "store-limit", "maximum `size` of all stored runs, such as 500Mi: after each run, rpclab removes the oldest runs until the rest fit (default: keep all)")
+	flags.Var(&k.limit, "store-limit", "maximum `size` of all stored runs, such as 500Mi: after each run, rpclab removes the oldest runs until the rest fit, but not those with which gates compare (default: keep all)")
 }
 
 // largeStore is the size from which a store without a limit is mentioned.

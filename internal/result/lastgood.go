@@ -28,7 +28,7 @@ type series struct {
 //
 // It is the newest complete run that passed its gates or that the user accepted. A newer run without gates takes its place
 // if it did not fail and has the same arms with the same settings. While no run has passed gates, it is the newest run that
-// did not fail and has only arms of the next run.
+// did not fail and has the same settings, or else the newest that has only arms of the next run.
 func (s *Store) LastGood(ctx context.Context, next Document) (string, error) {
 	header, err := encodeHeader(next)
 	if err != nil {
