@@ -199,6 +199,25 @@ func TestChartLimitsTheStoreOfThePage(t *testing.T) {
 	}
 }
 
+// Helm reads a number in a list of --set as an integer.
+func TestChartAcceptsTheArgumentsOfTheGuide(t *testing.T) {
+	t.Parallel()
+	guide, err := os.ReadFile("../../docs/kubernetes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`(?s)--set\s+'(experiment\.args=\{[^']*\})'`).FindAllSubmatch(guide, -1)
+	if len(found) < 2 {
+		t.Fatalf("docs/kubernetes.md sets experiment.args in %d places, want 2 or more", len(found))
+	}
+	for _, args := range found {
+		text := helm(t, "template", "--show-only", "templates/repeat.yaml", "--set", "image=rpclab:1", "--set", string(args[1]), "lab", chart)
+		if !regexp.MustCompile(`- "--rounds"\s+- "6"\n`).MatchString(text) {
+			t.Errorf("--set %s: the experiment lacks --rounds 6:\n%s", args[1], text)
+		}
+	}
+}
+
 func TestChartRestartsThePageForANewToken(t *testing.T) {
 	t.Parallel()
 	checksum := func(value string) string {

@@ -25,8 +25,12 @@ type Disruption struct {
 	Events  string   // as the user reads them: kill 1, scale 5
 }
 
-// steadyTimeout is how long the pods of a Deployment may take to be as before a run.
-const steadyTimeout = 2 * time.Minute
+// The pods of a Deployment may take as long without progress as it says (progressDeadlineSeconds), within these bounds, until
+// they are as before a run.
+const (
+	leastPatience = 2 * time.Minute
+	mostPatience  = 10 * time.Minute
+)
 
 // prepare checks the permissions for a disruption, and says which objects it changes and how.
 func (d Disruption) prepare(ctx context.Context, a *API) (string, error) {
@@ -213,25 +217,45 @@ func (d *disturbed) awaitSteady() error {
 	if name == "" {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), steadyTimeout)
-	defer cancel()
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
+	waits := rolloutWait{since: time.Now(), patience: leastPatience}
 	for {
+		ctx, cancel := context.WithTimeout(context.Background(), leastPatience)
 		now, err := d.run.api.client.AppsV1().Deployments(d.origin.Namespace).Get(ctx, name, metav1.GetOptions{})
+		cancel()
 		if err == nil {
 			wanted, s := replicasOf(now), now.Status
 			if s.ObservedGeneration >= now.Generation && s.Replicas == wanted && s.UpdatedReplicas == wanted && s.ReadyReplicas == wanted {
 				return nil
 			}
+			waits.saw(now, time.Now())
 		} else if apierrors.IsNotFound(err) {
 			return fmt.Errorf("the Deployment %s/%s no longer exists", d.origin.Namespace, name)
 		}
-		d.run.progress(fmt.Sprintf("waiting until the Deployment %s/%s is as before", d.origin.Namespace, name))
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return fmt.Errorf("the Deployment %s/%s is not steady after %s: see `kubectl rollout status deployment/%s -n %s`", d.origin.Namespace, name, steadyTimeout, name, d.origin.Namespace)
+		if waits.over(time.Now()) {
+			return fmt.Errorf("the Deployment %s/%s has made no progress for %s: see `kubectl rollout status deployment/%s -n %s`", d.origin.Namespace, name, waits.patience, name, d.origin.Namespace)
 		}
+		d.run.progress(fmt.Sprintf("waiting until the Deployment %s/%s is as before", d.origin.Namespace, name))
+		<-tick.C
 	}
 }
+
+// rolloutWait is the wait for the pods of a Deployment.
+type rolloutWait struct {
+	seen     [4]int32 // counts of its pods
+	since    time.Time
+	patience time.Duration // without progress
+}
+
+// saw notes progress.
+func (w *rolloutWait) saw(d *appsv1.Deployment, at time.Time) {
+	if s := d.Spec.ProgressDeadlineSeconds; s != nil {
+		w.patience = min(max(time.Duration(*s)*time.Second, leastPatience), mostPatience)
+	}
+	if seen := [4]int32{d.Status.Replicas, d.Status.UpdatedReplicas, d.Status.ReadyReplicas, d.Status.AvailableReplicas}; seen != w.seen {
+		w.seen, w.since = seen, at
+	}
+}
+
+func (w *rolloutWait) over(at time.Time) bool { return at.Sub(w.since) > w.patience }

@@ -252,3 +252,22 @@ func TestADisturbedDeploymentThatNoLongerExistsIsNotWaitedFor(t *testing.T) {
 		t.Errorf("error %v, want that it no longer exists", err)
 	}
 }
+
+// A rollout of many pods may take long, and goes on.
+func TestTheWaitForARolloutEndsWithoutProgress(t *testing.T) {
+	began := time.Now()
+	seconds := int32(180)
+	d := &appsv1.Deployment{Spec: appsv1.DeploymentSpec{ProgressDeadlineSeconds: &seconds}}
+	waits := rolloutWait{since: began, patience: leastPatience}
+	for minute := range 10 {
+		d.Status.UpdatedReplicas = int32(minute / 2) // one more pod in each second minute
+		if waits.saw(d, began.Add(time.Duration(minute)*time.Minute)); waits.over(began.Add(time.Duration(minute) * time.Minute)) {
+			t.Fatalf("the wait ends after %d minutes, with progress", minute)
+		}
+	}
+	for after, over := range map[time.Duration]bool{11*time.Minute - time.Second: false, 12 * time.Minute: true} { // the last pod came after 8 minutes
+		if waits.saw(d, began.Add(after)); waits.over(began.Add(after)) != over {
+			t.Errorf("%v after the start the wait is over: %t, want %t", after, !over, over)
+		}
+	}
+}

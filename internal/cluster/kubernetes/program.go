@@ -51,8 +51,8 @@ const (
 // literal keeps the kubelet from changing a text of the user, in which it would replace $$ and $(NAME).
 var literal = strings.NewReplacer(podIP, podIP, podName, podName, "$", "$$")
 
-// setEnv gives the container with the server the variables of server.env, in place of those with the same name. It
-// returns their names.
+// setEnv gives the container with the server the variables of server.env, in place of those with the same name, of which
+// Kubernetes would use the last. It returns their names.
 func setEnv(main *corev1.Container, env []corev1.EnvVar) (names []string) {
 	if len(env) == 0 {
 		return nil
@@ -65,6 +65,8 @@ func setEnv(main *corev1.Container, env []corev1.EnvVar) (names []string) {
 	for _, now := range env {
 		if i := at(now.Name, all); i >= 0 {
 			all[i] = now
+			rest := slices.DeleteFunc(all[i+1:], func(v corev1.EnvVar) bool { return v.Name == now.Name })
+			all = all[:i+1+len(rest)]
 		} else {
 			all = append(all, now)
 		}

@@ -94,6 +94,7 @@ func adapt(original *appsv1.Deployment, spec cluster.Spec) (c copied, err error)
 		c.changes = append(c.changes, "has files of this machine in place of those in the volume "+volume)
 	}
 	mountFiles(pod, main, spec.Program.Files, files)
+	searchNamesBeside(pod, original.Namespace)
 	if main.ReadinessProbe == nil {
 		main.ReadinessProbe = readinessProbe(spec.Program.Ready, c.port)
 	}
@@ -110,6 +111,17 @@ func adapt(original *appsv1.Deployment, spec cluster.Spec) (c copied, err error)
 	c.changes = append(c.changes, restrict(pod)...)
 	c.template = corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: template.Labels, Annotations: map[string]string{noteContainer: main.Name}}, Spec: *pod}
 	return c, nil
+}
+
+// searchNamesBeside lets a pod find services by the names that they have in another namespace, if its own has no such name.
+func searchNamesBeside(pod *corev1.PodSpec, namespace string) {
+	if pod.DNSPolicy != "" && pod.DNSPolicy != corev1.DNSClusterFirst { // it has names of its own
+		return
+	}
+	if pod.DNSConfig == nil {
+		pod.DNSConfig = &corev1.PodDNSConfig{}
+	}
+	pod.DNSConfig.Searches = append(pod.DNSConfig.Searches, namespace+".svc.cluster.local")
 }
 
 // mainOf is the container with the server: the named one, else the first.

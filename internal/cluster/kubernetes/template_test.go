@@ -261,3 +261,23 @@ func TestATemplateThatNeedsMoreIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// Kubernetes uses the last of two variables with one name.
+func TestAVariableReplacesAllOfItsName(t *testing.T) {
+	text := strings.Replace(ordersTemplate, "{name: GREETING, value: hello}", "{name: GREETING, value: hello}, {name: X, value: x}, {name: GREETING, value: again}", 1)
+	spec := copySpec()
+	spec.Program.Env = []string{"GREETING=mine"}
+	c, err := adapt(readDeployment(t, text), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, v := range mainOf(&c.template.Spec, "server").Env {
+		if v.Name == "GREETING" || v.Name == "X" {
+			got = append(got, v.Name+"="+v.Value)
+		}
+	}
+	if want := []string{"GREETING=mine", "X=x"}; !slices.Equal(got, want) {
+		t.Errorf("the variables are %q, want %q", got, want)
+	}
+}
