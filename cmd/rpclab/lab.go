@@ -81,7 +81,8 @@ func resetGateway(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	response, err := http.DefaultClient.Do(request)
+	direct := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // a proxy of the environment is for other hosts
+	response, err := direct.Do(request)
 	if err != nil {
 		return err
 	}

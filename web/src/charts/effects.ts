@@ -20,10 +20,11 @@ export const effects: Chart = {
     if (times.length === 0 && all.every((e) => e.failed === 0)) return [];
     const domain = [Math.max(0.1, Math.min(10, ...times) / 1.3), Math.max(100, ...times) * 1.3];
     const ticks = logTicks(domain, 5);
-    const indices = [...new Set(all.map((e) => e.index))].sort((a, b) => a - b);
-    return smallMultiples(indices, width, 400, (index, w) => {
-      const mine = all.filter((e) => e.index === index);
-      const title = `${mine[0].what}, at ${short(mine[0].at)} s`;
+    // Two runs may have other events, or the same at other times.
+    const key = (e: Effect) => `${e.index} ${e.what}`;
+    const events = [...new Set([...all].sort((a, b) => a.index - b.index).map(key))].map((event) => all.filter((e) => key(e) === event));
+    return smallMultiples(events, width, 400, (mine, w) => {
+      const title = `${mine[0].what}, at ${[...new Set(mine.map((e) => short(Math.round(e.at * 10) / 10)))].join(" or ")} s`;
       const y = (e: Effect) => view.arms[e.arm];
       const seen = (step: (typeof STEPS)[number][0]) => mine.filter((e) => e[step] !== null);
       return {

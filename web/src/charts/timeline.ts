@@ -80,11 +80,15 @@ function one(name: string, c: Timeline, width: number, scale: { top: number; bot
   });
 }
 
-// marksNote explains the numbers above the charts.
+// marksNote explains the numbers above the charts, which stand for other events in another run.
 function marksNote(all: { timeline: Timeline }[]): string {
-  const marks = all.map((s) => s.timeline.marks ?? []).reduce((a, b) => (b.length > a.length ? b : a), []);
-  if (marks.length === 0) return "";
-  return " " + marks.map((m, i) => `${i + 1}: ${m.what} at ${short(m.at / 1000)} s`).join("; ") + ".";
+  const marks = all.map((s) => s.timeline.marks ?? []);
+  const texts = Array.from({ length: Math.max(0, ...marks.map((m) => m.length)) }, (_, i) => {
+    const events = new Map<string, string>();
+    for (const m of marks.flatMap((all) => all.slice(i, i + 1))) if (!events.has(m.what)) events.set(m.what, `${m.what} at ${short(m.at / 1000)} s`);
+    return `${i + 1}: ${[...events.values()].join(" or ")}`;
+  });
+  return texts.length === 0 ? "" : " " + texts.join("; ") + ".";
 }
 
 // seconds sums the steps of each second; longer steps stay as they are.

@@ -14,6 +14,7 @@ const mix = "\nmix", flow = "\nflow"; // nor of a call
 export class ServiceFields {
   private services: Service[] = [];
   private drafted: string[] = []; // calls of the service file below
+  private found = { address: "", text: "" }; // the service file of an address
   private shown = ""; // the calls that the form offers
   private canCallAddress = false;
   private service = element("select", { id: "service" });
@@ -68,6 +69,7 @@ export class ServiceFields {
         return {};
       case address:
         if (this.text.value === "") throw new Error("Find the methods of the address, or write a service file, first.");
+        if (this.text.value === this.found.text && this.at.value !== this.found.address) throw new Error(`Find the methods of ${this.at.value} first: the service file is that of ${this.found.address}.`);
         return { service_text: this.text.value, ...this.calls() };
     }
     return { service: this.service.value, ...this.calls() };
@@ -115,7 +117,10 @@ export class ServiceFields {
     this.problem.textContent = "";
     try {
       const { text, calls } = await request<{ text: string; calls: string[] }>("/api/v1/services/draft", from);
-      if ("address" in from) this.text.value = text;
+      if ("address" in from) {
+        this.text.value = text;
+        this.found = { address: from.address, text: this.text.value };
+      }
       this.drafted = calls;
     } catch (error) {
       if ("text" in from) this.drafted = [];

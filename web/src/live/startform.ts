@@ -57,11 +57,13 @@ export async function startForm(container: HTMLElement): Promise<void> {
   };
   name.addEventListener("change", pick);
   pick();
+  let shown = 0; // clears the message
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     const boxes = [...choices.querySelectorAll<HTMLInputElement>("input")];
     const chosen = boxes.filter((b) => b.checked).map((b) => b.value);
     const comparison = name.value !== load;
+    clearTimeout(shown);
     if (comparison && chosen.length === 0) return void (message.textContent = "Choose at least one arm.");
     button.disabled = true;
     try {
@@ -69,7 +71,7 @@ export async function startForm(container: HTMLElement): Promise<void> {
       const { place } = await request<{ id: string; place: number }>("/api/v1/runs", { experiment: name.value, ...kind, ...service.chosen() });
       message.textContent = place === 0 ? "The run has started." : `The run is queued behind ${place} other ${place === 1 ? "run" : "runs"}.`;
       if (place === 0) document.getElementById("main")!.scrollIntoView();
-      setTimeout(() => (message.textContent = ""), messageTime);
+      shown = setTimeout(() => (message.textContent = ""), messageTime);
     } catch (error) {
       message.textContent = error instanceof Error ? error.message : String(error);
     }
