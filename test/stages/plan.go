@@ -31,10 +31,10 @@ type lane struct {
 // apart are the packages whose tests need more than Go and the proxies. Each has a stage of its own.
 var apart = []string{"tools/site", "test/e2e", "test/conformance", "test/dashboards", "test/browser", "test/security", "test/kube", "test/cluster", "web/bundle"}
 
-// plan lists the stages. The first lane installs and builds. The second builds Kubernetes, which is needed
-// late. The third and the fourth have the tests. Those of whole commands that compare times run alone and first, of
-// which those that mostly wait run together; the others share the machine. The fourth lane mostly waits: for pods, a
-// browser and other programs.
+// plan lists the stages. The first lane installs and builds. The second builds Kubernetes before the first tests: beside
+// them, at a lower priority, it would take an hour. The third and the fourth have the tests. Those of whole commands that compare times run alone and
+// first, of which those that mostly wait run together; the others share the machine. The fourth lane mostly waits: for
+// pods, a browser and other programs.
 func plan(program string) ([]lane, error) {
 	raced, plain, err := packages()
 	if err != nil {
@@ -51,8 +51,8 @@ func plan(program string) ([]lane, error) {
 	race.args = append([]string{"env", "CGO_ENABLED=1"}, race.args...) // which the race detector needs
 	built := []string{"build rpclab"}
 	whole := []string{"proxies", "servers in Python", "servers in Java", "servers in Rust"}
-	conformance := test("conformance", "./test/conformance", append(whole, "servers of others"), "-timeout", "15m", "-parallel", "4")
-	conformance.after = []string{"e2e alone"}
+	first := test("e2e alone", "./test/e2e", whole, "-timeout", "10m", "-parallel", "3", "-run", timed)
+	first.after = []string{"build Kubernetes"}
 	servers := func(title, language string) stage {
 		return stage{name: title, needs: built, args: []string{program, "servers", "build", language}}
 	}
@@ -65,16 +65,16 @@ func plan(program string) ([]lane, error) {
 			servers("servers in Rust", "rust"),
 			{name: "servers of others", args: []string{"test/conformance/servers/build.sh"}},
 			{name: "collector", args: []string{"test/dashboards/build.sh"}},
-			// Nothing waits for these. They would take the processors from the build of Kubernetes.
-			{name: "release", needs: []string{"build rpclab", "Debian packages"}, after: []string{"e2e alone", "build Kubernetes"}, args: []string{"go", "-C", "tools/release", "test", "-count=1", "-timeout", "30m", "."}},
-			{name: "lint", needs: built, after: []string{"e2e alone", "build Kubernetes"}, args: []string{"make", "--no-print-directory", "lint"}},
+			// It compiles packages as a release does, which other stages do not need.
+			{name: "release", needs: []string{"build rpclab", "Debian packages"}, after: []string{"e2e alone"}, args: []string{"go", "-C", "tools/release", "test", "-count=1", "-timeout", "30m", "."}},
+			{name: "lint", needs: built, after: []string{"e2e alone"}, args: []string{"make", "--no-print-directory", "lint"}},
 		}},
-		{nice: "19", stages: []stage{
+		{nice: "10", stages: []stage{
 			{name: "build Kubernetes", needs: []string{"Debian packages"}, args: []string{"go", "run", "./test/cluster", "build"}},
 		}},
 		{live: true, stages: []stage{
 			{name: "build rpclab", args: []string{"go", "build", "-o", program, "./cmd/rpclab"}},
-			test("e2e alone", "./test/e2e", whole, "-timeout", "10m", "-parallel", "3", "-run", timed),
+			first,
 			test("e2e", "./test/e2e", whole, "-timeout", "40m", "-parallel", "4", "-skip", timed),
 			race,
 			// These make ten times as many calls or checks without the race detector.
@@ -82,13 +82,13 @@ func plan(program string) ([]lane, error) {
 			test("site", "./tools/site", []string{"Debian packages"}, "-timeout", "10m"),
 			test("security", "./test/security", nil, "-timeout", "10m"),
 		}},
-		{stages: []stage{ // Kubernetes is built meanwhile
-			conformance,
-			test("dashboards", "./test/dashboards", []string{"proxies", "collector"}, "-timeout", "5m"),
-			test("browser", "./web/bundle ./test/browser", []string{"Debian packages"}, "-timeout", "10m"),
+		{stages: []stage{
 			{name: "Kubernetes", needs: []string{"build Kubernetes", "proxies"}, after: []string{"e2e alone"},
 				args: []string{"go", "run", "./test/cluster", "with", "--name", "test", "--", "test/run.sh", "./test/kube/...", "-timeout", "40m", "-parallel", "4", "-skip", "Istio|Soak"}},
 			test("cluster", "./test/cluster", []string{"build Kubernetes"}, "-timeout", "15m"),
+			test("dashboards", "./test/dashboards", []string{"proxies", "collector"}, "-timeout", "5m"),
+			test("browser", "./web/bundle ./test/browser", []string{"Debian packages"}, "-timeout", "10m"),
+			test("conformance", "./test/conformance", append(whole, "servers of others"), "-timeout", "15m", "-parallel", "4"),
 		}},
 	}, nil
 }
