@@ -125,7 +125,11 @@ func (d *deployment) template(ctx context.Context) (corev1.PodTemplateSpec, erro
 	if d.spec.Program.Template == "" {
 		return backendPods(d.run.objectScope, d.name, d.spec)
 	}
-	c, err := d.run.api.copyTemplate(ctx, d.run.objectScope, d.spec)
+	original, err := d.run.original(ctx, d.spec.Program.Template)
+	if err != nil {
+		return corev1.PodTemplateSpec{}, err
+	}
+	c, err := d.run.api.copyTemplate(ctx, d.run.objectScope, original, d.spec)
 	if err != nil {
 		return c.template, err
 	}

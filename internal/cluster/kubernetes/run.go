@@ -29,6 +29,8 @@ type run struct {
 	named atomic.Int64 // names that uniqueName returned
 	noted sync.Map     // texts that noteOnce passed on
 
+	originals sync.Map // *appsv1.Deployment by NAMESPACE/NAME: those that it copies
+
 	meters atomic.Value // string: why the cluster starts no meters
 }
 

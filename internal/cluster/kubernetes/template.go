@@ -22,16 +22,26 @@ type copied struct {
 	changes  []string // what differs from the original
 }
 
-// copyTemplate copies the pod template of a Deployment (NAMESPACE/NAME) with its image pull secrets and ConfigMaps. It
-// fails if the pods need anything else of their namespace.
-func (a *API) copyTemplate(ctx context.Context, scope objectScope, spec cluster.Spec) (c copied, err error) {
-	namespace, name, _ := strings.Cut(spec.Program.Template, "/")
-	found, err := a.client.AppsV1().Deployments(namespace).Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return c, fmt.Errorf("server.deployment: there is no Deployment %s in the namespace %s: see `kubectl get deployments -n %s`", name, namespace, namespace)
-	} else if err != nil {
-		return c, fmt.Errorf("server.deployment: %w", explain(err, namespace))
+// original returns a Deployment (NAMESPACE/NAME) as the run read it first, so that all trials measure one version of it.
+func (r *run) original(ctx context.Context, of string) (*appsv1.Deployment, error) {
+	if known, ok := r.originals.Load(of); ok {
+		return known.(*appsv1.Deployment), nil
 	}
+	namespace, name, _ := strings.Cut(of, "/")
+	found, err := r.api.client.AppsV1().Deployments(namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("server.deployment: there is no Deployment %s in the namespace %s: see `kubectl get deployments -n %s`", name, namespace, namespace)
+	} else if err != nil {
+		return nil, fmt.Errorf("server.deployment: %w", explain(err, namespace))
+	}
+	r.originals.Store(of, found)
+	return found, nil
+}
+
+// copyTemplate copies the pod template of a Deployment with its image pull secrets and ConfigMaps. It fails if the pods need
+// anything else of their namespace.
+func (a *API) copyTemplate(ctx context.Context, scope objectScope, found *appsv1.Deployment, spec cluster.Spec) (c copied, err error) {
+	namespace := found.Namespace
 	if c, err = adapt(found, spec); err != nil {
 		return c, err
 	}

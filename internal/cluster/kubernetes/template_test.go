@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -169,7 +170,7 @@ func TestConfigMapsOfATemplateAreCopied(t *testing.T) {
 	}
 	original := readDeployment(t, text)
 	api := fakeObjects(t, nil, original, data("shop"), data("db"), data("all"))
-	c, err := api.copyTemplate(t.Context(), testScope, copySpec())
+	c, err := api.copyTemplate(t.Context(), testScope, original, copySpec())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +195,7 @@ func TestConfigMapsOfATemplateAreCopied(t *testing.T) {
 		t.Errorf("%d references, want 5", n)
 	}
 	api = fakeObjects(t, nil, original, data("shop"), data("all"))
-	if _, err := api.copyTemplate(t.Context(), testScope, copySpec()); err == nil || !strings.Contains(err.Error(), "its pods need the ConfigMap db, which the namespace shop does not have") {
+	if _, err := api.copyTemplate(t.Context(), testScope, original, copySpec()); err == nil || !strings.Contains(err.Error(), "its pods need the ConfigMap db, which the namespace shop does not have") {
 		t.Errorf("%v, want the ConfigMap that is missing", err)
 	}
 }
@@ -279,5 +280,25 @@ func TestAVariableReplacesAllOfItsName(t *testing.T) {
 	}
 	if want := []string{"GREETING=mine", "X=x"}; !slices.Equal(got, want) {
 		t.Errorf("the variables are %q, want %q", got, want)
+	}
+}
+
+// A team may deploy another version during a run.
+func TestARunCopiesOneVersionOfADeployment(t *testing.T) {
+	asked := 0
+	api := fakeAPI(t, func(w http.ResponseWriter, _ *http.Request) {
+		asked++
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"kind": "Deployment", "apiVersion": "apps/v1", "metadata": {"name": "orders", "namespace": "shop"}, "spec": {"template": {"spec": {"containers": [{"name": "a", "image": "orders:%d"}]}}}}`, asked)
+	})
+	r := newRun(api, testScope, func(string) {}, func(string) {})
+	for range 2 {
+		d, err := r.original(t.Context(), "shop/orders")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if image := d.Spec.Template.Spec.Containers[0].Image; image != "orders:1" {
+			t.Errorf("a trial copies %s, want orders:1", image)
+		}
 	}
 }
