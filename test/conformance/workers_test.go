@@ -3,10 +3,14 @@ package conformance
 import (
 	"context"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"rpclab/internal/language"
+	"rpclab/internal/process"
+	"rpclab/internal/testkit"
 )
 
 // waitInAThread are the models whose thread sleeps for the delay, and starlette, which does not learn that its client is gone:
@@ -20,7 +24,7 @@ func TestServersFreeTheWorkerOfAnAbandonedCall(t *testing.T) {
 		if slices.Contains(waitInAThread, m.Name) {
 			delay = 3 * time.Second // far longer than a busy machine delays the deadline below
 		}
-		_, c, _ := supervisedOn(t, free(t), m, append(command, "--workers", "1", "--delay", delay.String()))
+		p, c, out := supervisedOn(t, free(t), m, append(command, "--workers", "1", "--delay", delay.String()))
 		abandoned := make(chan error)
 		for range 3 {
 			go func() {
@@ -37,5 +41,46 @@ func TestServersFreeTheWorkerOfAnAbandonedCall(t *testing.T) {
 		if _, _, err := increase(t.Context(), c, 1); err != nil {
 			t.Errorf("after 3 calls whose client gave up, a call failed: %v", err)
 		}
+		if !slices.Contains(queueInALibrary, m.Name) {
+			countsWaitingCalls(t, p, c, out)
+		}
 	})
+}
+
+// queueInALibrary are the models whose library starts a call only in a free thread.
+var queueInALibrary = []string{"grpc-sync", "flask", "rest-blocking"}
+
+// countsWaitingCalls makes calls of which all but one wait for the only worker. A server counts them all, and rejects others at
+// once.
+func countsWaitingCalls(t *testing.T, p *process.Process, c contact, out *said) {
+	t.Helper()
+	count := func() (calls int) {
+		before := strings.Count(out.String(), "\n")
+		order(t, p, `{"count": true}`)
+		testkit.Await(t, "it has written its count", func() bool { return strings.Count(out.String(), "\n") > before })
+		lines := strings.Fields(out.String())
+		calls, err := strconv.Atoi(lines[len(lines)-1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return calls
+	}
+	counted := count()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	for range 3 {
+		go func() { ended <- greeted(ctx, t, c) }()
+	}
+	testkit.Await(t, "it has counted the calls that wait", func() bool { return count() >= counted+3 })
+	order(t, p, `{"fault": {"code": 14}}`)
+	testkit.Await(t, "it rejects calls at once", func() bool {
+		soon, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err := greeted(soon, t, c)
+		return err != nil && soon.Err() == nil
+	})
+	cancel()
+	for range 3 {
+		<-ended
+	}
 }

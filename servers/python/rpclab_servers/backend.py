@@ -62,13 +62,17 @@ class Backend:
         # Shared with forked processes: the process that gets SIGTERM may not be the one that answers.
         self._stopping = mmap.mmap(-1, 1)
 
-    def respond(self, work, request):
-        """The response of a workload, and the seconds to delay it."""
+    def begin(self) -> Fault:
+        """Count a call, before it waits for a worker. The fault that it meets, unless that rejects it."""
         with self._lock:
             self._calls += 1
         fault = self._fault
         if fault.fails():
             raise Rejected(fault.code, f"{self.id} is in an error loop")
+        return fault
+
+    def respond(self, work, request, fault: Fault):
+        """The response of a workload, and the seconds to delay it."""
         began = time.monotonic()
         reply = work.respond(request)
         pause = work.wait()

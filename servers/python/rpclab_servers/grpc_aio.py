@@ -65,8 +65,9 @@ class Calls:
 
     async def respond(self, work: Work, request, context: grpc.aio.ServicerContext):
         try:
+            fault = self.backend.begin()
             async with self.workers:
-                reply, pause = self.backend.respond(work, request)
+                reply, pause = self.backend.respond(work, request, fault)
                 if pause:
                     await asyncio.sleep(pause)
                 return reply

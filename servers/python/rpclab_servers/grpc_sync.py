@@ -61,7 +61,7 @@ class Calls:
 
     def respond(self, work: Work, request, context: grpc.ServicerContext):
         try:
-            reply, pause = self.backend.respond(work, request)
+            reply, pause = self.backend.respond(work, request, self.backend.begin())
         except Rejected as e:
             context.abort(grpc_services.STATUS[e.code], e.message)
         if pause:

@@ -65,7 +65,7 @@ def view(work: Work, backend: Backend):
     read = json_messages.decoder(getattr(json_messages, work.request))
 
     def respond() -> Response:
-        reply, pause = backend.respond(work, read(request.get_data()))
+        reply, pause = backend.respond(work, read(request.get_data()), backend.begin())
         if pause:
             time.sleep(pause)
         return Response(json_messages.encode(reply), mimetype=JSON)

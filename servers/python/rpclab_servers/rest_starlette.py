@@ -90,9 +90,10 @@ def endpoint(work: Work, backend: Backend, workers: asyncio.Semaphore):
     read = json_messages.decoder(getattr(json_messages, work.request))
 
     async def respond(request: Request) -> Response:
-        body = await body_of(request)
+        message = read(await body_of(request))
+        fault = backend.begin()
         async with workers:
-            reply, pause = backend.respond(work, read(body))
+            reply, pause = backend.respond(work, message, fault)
             await wait(pause)
         return Response(json_messages.encode(reply), media_type=JSON)
 
