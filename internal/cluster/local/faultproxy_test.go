@@ -74,7 +74,7 @@ func TestAProgramFlapsWithoutAProxy(t *testing.T) {
 // Behind its proxy a backend is killed, stopped, paused and rolled out as it is without.
 func TestEventsOnAProgramBehindAFaultProxy(t *testing.T) {
 	c := newCluster(t, local.Options{})
-	d := deploy(t, c, cluster.Spec{Program: program(t, "--delay", "1s"), Replicas: 2, FaultProxy: true})
+	d := deploy(t, c, cluster.Spec{Program: program(t, "--delay", "600ms"), Replicas: 2, FaultProxy: true})
 	killed := ready(d)[0]
 	inFlight := make(chan error, 1)
 	client := channelTo(t, killed)
