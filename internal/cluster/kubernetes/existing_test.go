@@ -253,7 +253,7 @@ func TestADisturbedDeploymentThatNoLongerExistsIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// A rollout of many pods may take long, and goes on.
+// A rollout of many pods may take long.
 func TestTheWaitForARolloutEndsWithoutProgress(t *testing.T) {
 	began := time.Now()
 	seconds := int32(180)
